@@ -1,0 +1,39 @@
+# Everything people and CI run. `make` alone lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements/dev.txt
+
+.PHONY: help setup up test check format lock behaviours bench simulate clean
+help: ## list these
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+
+setup: $(VENV)/.made ## make the environment from the locked requirements
+$(VENV)/.made: $(LOCK) pyproject.toml scripts/make_environment.sh
+	@PYTHON="$(PYTHON)" sh scripts/make_environment.sh $(VENV) $(LOCK)
+	@touch $@
+
+up: setup ## a whole cluster in one process, shown live, until Ctrl-C
+	@$(BIN)/eachnode up --nodes 6 --timing lifelike -f examples/fluentd.yaml
+
+test: setup ## the whole test suite, recordings of the reference included
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+check: setup ## format, lint, types, import contracts
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## put the code into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+behaviours: setup ## which test covers which numbered behaviour; fails on a gap
+	$(BIN)/python scripts/behaviours.py
+
+lock: setup ## renew the locked requirements (they name no package index)
+	$(BIN)/pip-compile -q --extra dev --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --allow-unsafe --strip-extras -o $(LOCK) pyproject.toml
+
+clean: ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist

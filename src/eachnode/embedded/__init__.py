@@ -1,0 +1,1 @@
+"""The whole cluster in one process: the server and the loops put together."""

@@ -1,0 +1,1 @@
+"""How any loop runs: informers, queues, events, leader election. Nothing here knows what a DaemonSet is."""

@@ -1,0 +1,129 @@
+"""A kind is data and a few small rules; the verbs and the store are the same for all.
+
+Each file in `kinds/` makes one or more `Kind` values. Rules get plain mutable trees (decoded JSON that already passed
+the field tables: types right, unknown fields gone, empty optional fields dropped) and change them in place or yield
+what is wrong with them. They run in this order:
+
+    create   shape → default → prepare_create → admission → validate
+    update   shape → default → prepare_update → admission → validate, validate_update
+    status   shape → default → prepare_status → validate_status
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from eachnode.objects.resources import Resource
+from eachnode.server.field_errors import FieldError
+
+Tree = dict[str, Any]
+Verb = Literal["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+ALL_VERBS: frozenset[Verb] = frozenset(
+    ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as authentication found out."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Call:
+    """The circumstances of one request, for rules that depend on them."""
+
+    caller: Caller
+    now: float
+    verb: str = ""
+    field_manager: str = ""
+    field_validation: Literal["Ignore", "Warn", "Strict"] = "Warn"
+    dry_run: bool = False
+    force: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+class Reader(Protocol):
+    """The part of the store that rules and admission may read: trees are fresh copies."""
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Tree | None:
+        """One object, or None."""
+        ...
+
+    def list(self, resource: Resource, namespace: str = "") -> Iterable[Tree]:
+        """All objects of a kind, in one namespace or in all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of `kubectl get`; priority 1 is shown with `-o wide` only."""
+
+    name: str
+    type: Literal["string", "integer", "number", "boolean", "date"] = "string"
+    description: str = ""
+    format: str = ""
+    priority: int = 0
+
+
+def nothing(*_: Any) -> None:
+    """The rule of a kind that has none."""
+
+
+def no_errors(*_: Any) -> Iterator[FieldError]:
+    """The validation of a kind that has none."""
+    return iter(())
+
+
+def no_warnings(*_: Any) -> Iterator[str]:
+    """The warnings of a kind that has none."""
+    return iter(())
+
+
+NAME_AND_AGE = (
+    Column("Name", format="name", description="Name must be unique within a namespace."),
+    Column("Created At", "date", description="When the object was created."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kind:
+    """Everything the generic verbs need to know about one kind."""
+
+    resource: Resource
+    singular: str
+    definition: str  # Its name in the field tables, `io.k8s.api.apps.v1.DaemonSet`; empty for custom kinds.
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: frozenset[Verb] = ALL_VERBS
+    has_status: bool = False
+
+    default: Callable[[Tree], None] = nothing
+    prepare_create: Callable[[Tree, Call], None] = nothing  # Clear the status, set the generation, …
+    prepare_update: Callable[[Tree, Tree, Call], None] = nothing  # (new, old): status is not yours, generation grows, …
+    prepare_status: Callable[[Tree, Tree, Call], None] = nothing  # (new, old): the spec is not yours.
+    validate: Callable[[Tree], Iterable[FieldError]] = no_errors
+    validate_update: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old), besides validate
+    validate_status: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old)
+    validate_name: Callable[[str, bool], str | None] | None = (
+        None  # (name, is a prefix) → what is wrong; None: DNS subdomain
+    )
+    warn: Callable[[Tree, Tree | None], Iterable[str]] = no_warnings  # (new, old or None)
+
+    # (tree, grace asked for or None) → seconds of grace; None: this kind knows no graceful deletion.
+    grace: Callable[[Tree, int | None], int] | None = None
+    # What a DELETE without a policy does to dependents.
+    default_propagation: Literal["Background", "Orphan"] = "Background"
+    unconditional_update: bool = True  # A PUT without resourceVersion overwrites.
+    create_on_update: bool = False  # A PUT to a missing name creates it (leases, events do not need it: nodes neither).
+
+    columns: Sequence[Column] = NAME_AND_AGE
+    row: Callable[[Tree, float], list[Any]] | None = None  # (tree, now) → cells; None: name and creationTimestamp
+    # Field selectors beyond metadata.name and metadata.namespace.
+    fields: Mapping[str, Callable[[Tree], str]] = field(default_factory=dict)
