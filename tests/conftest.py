@@ -13,6 +13,7 @@ from eachnode.runtime.virtual_time import VirtualTimeLoop
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "behaviour(*numbers): shows these numbered behaviours of the reference")
     config.addinivalue_line("markers", "sockets: talks over real sockets, so it runs in real time")
 
 
