@@ -114,3 +114,13 @@ class Door(Protocol):
     ) -> Document:
         """DELETE one object; answers with a Status, or with the object when its deletion only begins."""
         ...
+
+    async def delete_collection(
+        self, resource: Resource, namespace: str = "", *, labels: str = "", options: DeleteOptions | None = None
+    ) -> None:
+        """DELETE all objects of a kind, in one namespace or everywhere, that the selector matches."""
+        ...
+
+    async def served(self) -> Sequence[Resource]:
+        """Every kind that this server serves with list, watch and delete, custom ones included (from discovery)."""
+        ...
