@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from eachnode.objects.labels import key_errors, value_errors
+from eachnode.objects.formats import label_value, qualified_name
 
 
 class LabelExpression(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
@@ -185,7 +185,7 @@ class _LabelParser:
             key = self._take()
         if not _is_name(key):
             raise ValueError(f"found '{key}', expected: identifier")
-        if errors := key_errors(key):
+        if errors := qualified_name(key):
             # The reference has no field path here and says so.
             raise ValueError(f"<nil>: Invalid value: {_quoted(key)}: {'; '.join(errors)}")
         if absent:
@@ -205,7 +205,7 @@ class _LabelParser:
             wrong = "for 'Gt', 'Lt' operators, the value must be an integer"
             errors.append(f"values[0]: Invalid value: {_quoted(values[0])}: {wrong}")
         for index, value in enumerate(values):
-            if wrongs := value_errors(value):
+            if wrongs := label_value(value):
                 errors.append(f"values[{index}][{key}]: Invalid value: {_quoted(value)}: {'; '.join(wrongs)}")
         if errors:
             raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
