@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
+from eachnode.objects.go_text import go_json
 from eachnode.objects.resources import Resource
 from eachnode.objects.status import Cause, Details, Invalid
 
@@ -73,7 +72,7 @@ def shown(value: Any) -> str:
         return _quoted(value)
     if value is None:
         return "null"
-    return msgspec.json.encode(value).decode()
+    return go_json(value).decode()
 
 
 def refusal(resource: Resource, name: str, errors: Iterable[FieldError]) -> Invalid:

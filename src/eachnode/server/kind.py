@@ -5,7 +5,7 @@ the field tables: types right, unknown fields gone, empty optional fields droppe
 what is wrong with them. They run in this order:
 
     create   shape → default → prepare_create → admission → validate
-    update   shape → default → prepare_update → admission → validate, validate_update
+    update   shape → default → prepare_update → admission → validate (unless `whole_update`), validate_update
     status   shape → default → prepare_status → validate_status
 """
 
@@ -110,6 +110,7 @@ class Kind:
     prepare_status: Callable[[Tree, Tree, Call], None] = nothing  # (new, old): the spec is not yours.
     validate: Callable[[Tree], Iterable[FieldError]] = no_errors
     validate_update: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old), besides validate
+    whole_update: bool = False  # validate_update says everything, in an order of its own; validate is for creation only.
     validate_status: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old)
     validate_name: Callable[[str, bool], str | None] | None = (
         None  # (name, is a prefix) → what is wrong; None: DNS subdomain
