@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from eachnode.objects.deletion import DeleteOptions
+from eachnode.objects.document import Document
 from eachnode.objects.resources import Resource
 from eachnode.server.field_errors import FieldError
 
@@ -61,17 +63,6 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of `kubectl get`; priority 1 is shown with `-o wide` only."""
-
-    name: str
-    type: Literal["string", "integer", "number", "boolean", "date"] = "string"
-    description: str = ""
-    format: str = ""
-    priority: int = 0
-
-
 def nothing(*_: Any) -> None:
     """The rule of a kind that has none."""
 
@@ -84,6 +75,82 @@ def no_errors(*_: Any) -> Iterator[FieldError]:
 def no_warnings(*_: Any) -> Iterator[str]:
     """The warnings of a kind that has none."""
     return iter(())
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What goes back: an object or a Status, or the bytes of another media type (logs)."""
+
+    document: Document
+    code: int = 200
+    media: str = "application/json"
+
+
+class Hands(Reader, Protocol):
+    """What a subresource's handler may do. All of it happens at once; the answer waits for the commit by itself."""
+
+    def modify(
+        self, call: Call, resource: Resource, namespace: str, name: str, change: Callable[[Tree], None]
+    ) -> Answer:
+        """Changes the newest state of an object, without asking its kind's rules; raises NotFound."""
+        ...
+
+    def remove(
+        self, call: Call, resource: Resource, namespace: str, name: str, options: DeleteOptions | None = None
+    ) -> Answer:
+        """A DELETE."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """A request to a subresource, or to a kind that is asked and not stored (`namespace` and `name` as in the path)."""
+
+    kind: Kind
+    subresource: str
+    verb: Verb
+    namespace: str = ""
+    name: str = ""
+    body: bytes = b""
+    media: Literal["json", "yaml"] = "json"
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subresource:
+    """Something that is asked of an object under a name of its own: `pods/binding`, `namespaces/finalize`.
+
+    With `handle` it does as it likes; without, GET, PUT and PATCH work on the object itself by these rules
+    (as they do on `status`, which a kind need not list here).
+    """
+
+    kind: str  # What it takes and gives, for discovery: `Binding`.
+    group: str = ""  # Of that kind, where it is not the resource's own.
+    version: str = ""
+    verbs: frozenset[Verb] = frozenset(("get", "patch", "update"))
+    handle: Callable[[Hands, Call, Asked], Answer] | None = None
+    prepare: Callable[[Tree, Tree, Call], None] = nothing  # (new, old)
+    validate: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alias:
+    """A kind whose objects are those of another, in another form (events of two groups, versions of custom kinds)."""
+
+    of: Resource  # Where they are stored.
+    shown: Callable[[Tree], Tree]  # From the stored form to this one.
+    stored: Callable[[Tree], Tree]  # And back.
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of `kubectl get`; priority 1 is shown with `-o wide` only."""
+
+    name: str
+    type: Literal["string", "integer", "number", "boolean", "date"] = "string"
+    description: str = ""
+    format: str = ""
+    priority: int = 0
 
 
 NAME_AND_AGE = (
@@ -110,7 +177,7 @@ class Kind:
     prepare_status: Callable[[Tree, Tree, Call], None] = nothing  # (new, old): the spec is not yours.
     validate: Callable[[Tree], Iterable[FieldError]] = no_errors
     validate_update: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old), besides validate
-    whole_update: bool = False  # validate_update says everything, in an order of its own; validate is for creation only.
+    whole_update: bool = False  # validate_update says everything, in its own order; validate is for creation only.
     validate_status: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old)
     validate_name: Callable[[str, bool], str | None] | None = (
         None  # (name, is a prefix) → what is wrong; None: DNS subdomain
@@ -122,7 +189,14 @@ class Kind:
     # What a DELETE without a policy does to dependents.
     default_propagation: Literal["Background", "Orphan"] = "Background"
     unconditional_update: bool = True  # A PUT without resourceVersion overwrites.
+    returns_deleted: bool = False  # DELETE answers with the object even when it is gone, not with a Status.
+    prepare_delete: Callable[[Tree], None] = nothing  # When a deletion begins that is not done at once.
+    held: Callable[[Tree], bool] | None = None  # Kept though its metadata.finalizers are gone (a namespace's spec).
+    lifetime: float | None = None  # Seconds after the last write at which objects go by themselves (events).
     create_on_update: bool = False  # A PUT to a missing name creates it (leases, events do not need it: nodes neither).
+
+    subresources: Mapping[str, Subresource] = field(default_factory=dict)  # Besides `status`.
+    alias: Alias | None = None
 
     columns: Sequence[Column] = NAME_AND_AGE
     row: Callable[[Tree, float], list[Any]] | None = None  # (tree, now) → cells; None: name and creationTimestamp
