@@ -1,0 +1,61 @@
+"""The one word for how far a pod has come on its node, derived from what its status says and nothing else."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from eachnode.decisions.pod_stages.view import ContainerStatus, SimulatedPod
+
+
+class PodState(StrEnum):
+    """Where a simulated pod stands."""
+
+    BOUND = "bound"  # The kubelet has not taken notice yet.
+    CREATING = "creating"  # Accepted; images are being pulled.
+    PULL_FAILED = "pull-failed"  # ErrImagePull
+    PULL_BACK_OFF = "pull-back-off"  # ImagePullBackOff
+    STARTED = "started"  # Runs, but is not ready.
+    READY = "ready"
+    CRASHED = "crashed"  # A container has ended and is to be started again.
+    CRASH_BACK_OFF = "crash-back-off"  # CrashLoopBackOff
+    OVER = "over"  # Failed or Succeeded: it stays as it is.
+    LEAVING = "leaving"  # Its deletion has begun.
+
+
+_BY_REASON = {
+    "ContainerCreating": PodState.CREATING,
+    "PodInitializing": PodState.CREATING,
+    "ErrImagePull": PodState.PULL_FAILED,
+    "ImagePullBackOff": PodState.PULL_BACK_OFF,
+    "CrashLoopBackOff": PodState.CRASH_BACK_OFF,
+}
+
+
+def state_of(pod: SimulatedPod) -> PodState:
+    """How far the pod has come."""
+    if pod.metadata.deletion_timestamp is not None:
+        return PodState.LEAVING
+    if pod.status.phase in ("Failed", "Succeeded"):
+        return PodState.OVER
+    if pod.status.start_time is None:
+        return PodState.BOUND
+    statuses = pod.status.container_statuses or ()
+    for status in statuses:
+        state = _trouble(status)
+        if state is not None:
+            return state
+    ready = pod.condition("Ready")
+    return PodState.READY if ready is not None and ready.status == "True" else PodState.STARTED
+
+
+def _trouble(status: ContainerStatus) -> PodState | None:
+    if status.state.waiting is not None:
+        return _BY_REASON.get(status.state.waiting.reason, PodState.CREATING)
+    if status.state.terminated is not None:
+        return PodState.CRASHED
+    return None
+
+
+def restarts(pod: SimulatedPod) -> int:
+    """How often its containers were started again; the worst of them counts."""
+    return max((status.restart_count for status in pod.status.container_statuses or ()), default=0)
