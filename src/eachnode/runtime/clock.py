@@ -1,13 +1,7 @@
-"""The time of day outside of tests and simulations."""
+"""The time of day outside of tests and simulations; virtual time is in `virtual_time`."""
 
 from __future__ import annotations
 
-import time
+from eachnode.client.clock import SystemClock
 
-
-class SystemClock:
-    """The machine's own clock."""
-
-    def now(self) -> float:
-        """Seconds since 1970."""
-        return time.time()
+__all__ = ["SystemClock"]
