@@ -1,0 +1,106 @@
+"""What goes back over the wire: objects, Status objects and plain text, in the form the client agreed to."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from aiohttp import web
+from multidict import CIMultiDict
+
+from eachnode.objects.status import ApiError
+from eachnode.server.http.negotiation import JSON, PLAIN, YAML, Form, content_type
+
+COMPRESSED_FROM = 128 << 10  # Bytes: below that, compressing costs more time than it saves.
+LONGEST_WARNINGS = 4 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One whole answer, before it knows about compression."""
+
+    status: int
+    body: bytes
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def response(self, accept_encoding: str | None) -> web.Response:
+        """The answer as aiohttp sends it; big ones compressed when the client can read that."""
+        headers: CIMultiDict[str] = CIMultiDict(self.headers)
+        headers["Content-Type"] = self.content_type
+        headers["Cache-Control"] = "no-cache, private"
+        headers["Server"] = "eachnode"
+        body = self.body
+        if len(body) > COMPRESSED_FROM and accept_encoding and "gzip" in accept_encoding:
+            body = gzipped(body)
+            headers["Content-Encoding"] = "gzip"
+            headers["Vary"] = "Accept-Encoding"
+        for warning in bounded(self.warnings):
+            headers.add("Warning", warning_header(warning))
+        return web.Response(status=self.status, body=body, headers=headers)
+
+
+def json_answer(
+    status: int, raw: bytes, form: Form = PLAIN, *, pretty: bool = False, warnings: Iterable[str] = ()
+) -> Answer:
+    """An answer whose JSON is at hand, turned into what the form asks for."""
+    return Answer(status, rendered(raw, form, pretty=pretty), content_type(form), {}, tuple(warnings))
+
+
+def error_answer(error: ApiError, form: Form = PLAIN, *, pretty: bool = False, warnings: Iterable[str] = ()) -> Answer:
+    """The Status of a refusal."""
+    headers = {"X-Content-Type-Options": "nosniff"} if error.code in (401, 403) else {}
+    if error.retry_after:
+        headers["Retry-After"] = str(int(error.retry_after))
+    body = rendered(msgspec.json.encode(error.status.tree()), form, pretty=pretty)
+    return Answer(error.code, body, content_type(form), headers, tuple(warnings))
+
+
+def text_answer(status: int, text: str, **headers: str) -> Answer:
+    """Plain text."""
+    return Answer(status, text.encode(), "text/plain; charset=utf-8", headers)
+
+
+def rendered(raw: bytes, form: Form, *, pretty: bool = False) -> bytes:
+    """JSON text as the form wants it: as it is, indented, or as YAML."""
+    if form.media == YAML:
+        return as_yaml(msgspec.json.decode(raw))
+    if pretty or form.pretty:
+        return msgspec.json.format(raw, indent=2) + b"\n"
+    return raw
+
+
+def as_yaml(tree: Any) -> bytes:
+    """A tree as YAML."""
+    import yaml  # rarely asked for, and not free to import
+
+    return yaml.safe_dump(tree, allow_unicode=True, width=1 << 30).encode()
+
+
+def gzipped(body: bytes) -> bytes:
+    """Compressed quickly rather than well, as the reference does."""
+    packer = zlib.compressobj(level=1, wbits=31)
+    return packer.compress(body) + packer.flush()
+
+
+def warning_header(text: str) -> str:
+    """One warning as RFC 7234 writes it; what could break the header is replaced."""
+    clean = "".join(char if char.isprintable() else " " for char in text)
+    escaped = clean.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'
+
+
+def bounded(warnings: tuple[str, ...]) -> tuple[str, ...]:
+    """As many different warnings as fit into the head of an answer."""
+    kept: list[str] = []
+    room = LONGEST_WARNINGS
+    for warning in dict.fromkeys(warnings):
+        room -= len(warning.encode())
+        if room < 0:
+            break
+        kept.append(warning)
+    return tuple(kept)
