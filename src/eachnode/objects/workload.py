@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from eachnode.objects.affinity import NodeAffinity
+from eachnode.objects.affinity import NodeAffinity, RequiredNodes
 from eachnode.objects.meta import Metadata
 from eachnode.objects.quantities import milli, whole
 from eachnode.objects.selectors import LabelSelector
@@ -202,6 +202,12 @@ class WorkloadPod(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def requests(self) -> Amounts:
         """What a node must have free for it."""
         return effective_requests(self)
+
+    @cached_property
+    def required_nodes(self) -> RequiredNodes:
+        """Which nodes its selector and its required affinity allow."""
+        affinity = self.spec.affinity
+        return RequiredNodes.of(self.spec.node_selector, affinity.node_affinity if affinity else None)
 
     @cached_property
     def host_ports(self) -> tuple[HostPort, ...]:
