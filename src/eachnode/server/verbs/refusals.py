@@ -1,0 +1,56 @@
+"""What the verbs refuse, in the API's own sentences."""
+
+from __future__ import annotations
+
+from eachnode.objects.resources import Resource
+from eachnode.objects.status import AlreadyExists, BadRequest, Conflict, Details, MethodNotAllowed, NotFound
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+def not_found(resource: Resource, name: str) -> NotFound:
+    """There is no such object."""
+    return NotFound(f'{resource.qualified} "{name}" not found', details=_details(resource, name))
+
+
+def no_such_resource() -> NotFound:
+    """The path names nothing that is served."""
+    return NotFound("the server could not find the requested resource", details=Details())
+
+
+def not_allowed(resource: Resource, verb: str) -> MethodNotAllowed:
+    """The kind does not know this verb."""
+    return MethodNotAllowed(
+        f'{verb} is not supported on resources of kind "{resource.qualified}"',
+        details=Details(group=resource.group, kind=resource.plural),
+    )
+
+
+def already_exists(resource: Resource, name: str, *, generated: bool = False, leaving: bool = False) -> AlreadyExists:
+    """The name is taken; `leaving` by an object that is being deleted, `generated` when the server had chosen it."""
+    sentence = f'{resource.qualified} "{name}" already exists'
+    if generated:
+        sentence += ", the server was not able to generate a unique name for the object"
+    if leaving:
+        sentence = f"object is being deleted: {sentence}"
+    details = Details(name=name, group=resource.group, kind=resource.plural, retry_after_seconds=1 if generated else 0)
+    return AlreadyExists(sentence, details=details)
+
+
+def conflict(resource: Resource, name: str, reason: str, *, kind: str = "") -> Conflict:
+    """The object is not as the writer believed; the reference names some conflicts by the kind, most by the resource."""
+    called = kind or resource.plural
+    qualified = f"{called}.{resource.group}" if resource.group else called
+    return Conflict(
+        f'Operation cannot be fulfilled on {qualified} "{name}": {reason}',
+        details=Details(name=name, group=resource.group, kind=called),
+    )
+
+
+def wrong_namespace() -> BadRequest:
+    """Body and path name different namespaces."""
+    return BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def _details(resource: Resource, name: str) -> Details:
+    return Details(name=name, group=resource.group, kind=resource.plural)

@@ -1,0 +1,121 @@
+"""The kinds that are served, each with the shelf that holds its objects; kinds come and go while the server runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from eachnode.objects.clock import Chance, Clock
+from eachnode.objects.resources import Resource
+from eachnode.server.kind import Call, Kind, Reader, Subresource, Tree
+from eachnode.server.store import Shelf, Store, Stored
+from eachnode.server.verbs.refusals import no_such_resource
+
+
+class Admission(Protocol):
+    """One step that every write passes: it may change the new object, or refuse it."""
+
+    def admit(self, kind: Kind, tree: Tree, old: Tree | None, call: Call, reader: Reader) -> None:
+        """Changes the tree in place, or raises an ApiError."""
+        ...
+
+
+@dataclass(slots=True)
+class Served:
+    """One kind and where its objects are."""
+
+    kind: Kind
+    shelf: Shelf
+    subresources: dict[str, Subresource] = field(default_factory=dict)
+
+    @property
+    def resource(self) -> Resource:
+        """The name under which it is served."""
+        return self.kind.resource
+
+    def namespace(self, namespace: str) -> str:
+        """The namespace that counts: none for kinds of the whole cluster."""
+        return namespace if self.resource.namespaced else ""
+
+    def inward(self, tree: Tree) -> Tree:
+        """An object of this kind in the form in which it is stored."""
+        return self.kind.alias.stored(tree) if self.kind.alias else tree
+
+    def outward(self, tree: Tree) -> Tree:
+        """A stored object in the form of this kind."""
+        return self.kind.alias.shown(tree) if self.kind.alias else tree
+
+
+class Registry:
+    """All served kinds, and what the verbs need besides: the store, time, chance and admission."""
+
+    def __init__(
+        self, store: Store, kinds: Iterable[Kind], *, clock: Clock, chance: Chance, admission: Sequence[Admission] = ()
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.chance = chance
+        self.admission = admission
+        self._served: dict[Resource, Served] = {}
+        for kind in sorted(kinds, key=lambda kind: kind.alias is not None):  # What is aliased comes first.
+            self.register(kind)
+
+    def register(self, kind: Kind) -> None:
+        """Serves a kind from now on, in place of what was served under the same name."""
+        stored_as = kind.alias.of if kind.alias else kind.resource
+        shelf = self.store.shelf(stored_as, kind.fields, kind.lifetime)
+        self._served[kind.resource] = Served(kind, shelf, dict(kind.subresources))
+
+    def unregister(self, resource: Resource) -> None:
+        """Serves a kind no longer."""
+        served = self._served.pop(resource, None)
+        if served is not None and not any(other.shelf is served.shelf for other in self._served.values()):
+            self.store.discard(served.shelf.resource)
+
+    def handle(self, resource: Resource, subresource: str, rules: Subresource) -> None:
+        """Serves a subresource of a kind (`` is the kind itself, where it is asked and not stored)."""
+        self.served(resource).subresources[subresource] = rules
+
+    def served(self, resource: Resource) -> Served:
+        """The kind of this name; raises NotFound when it is not served."""
+        known = self._served.get(resource)
+        if known is None:
+            raise no_such_resource()
+        return known
+
+    def __iter__(self) -> Iterator[Served]:
+        return iter(self._served.values())
+
+    def now(self) -> float:
+        """Seconds since 1970."""
+        return self.clock.now()
+
+
+class TreeReader:
+    """The store as rules and admission read it: the newest state, as fresh copies."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Tree | None:
+        """One object, or None."""
+        served = self._registry.served(resource)
+        stored = served.shelf.get(served.namespace(namespace), name)
+        return None if stored is None else served.outward(stored.document.tree())
+
+    def list(self, resource: Resource, namespace: str = "") -> Iterable[Tree]:
+        """All objects of a kind, in one namespace or in all."""
+        served = self._registry.served(resource)
+        return (served.outward(stored.document.tree()) for stored in served.shelf.within(namespace))
+
+
+def admit(registry: Registry, kind: Kind, tree: Tree, old: Tree | None, call: Call) -> None:
+    """Takes a write through all of admission."""
+    reader = TreeReader(registry)
+    for step in registry.admission:
+        step.admit(kind, tree, old, call, reader)
+
+
+Rule = Callable[[Tree, Tree, Call], Any]
+__all__ = ["Admission", "Registry", "Rule", "Served", "Stored", "TreeReader", "admit"]
