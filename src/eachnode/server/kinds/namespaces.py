@@ -12,7 +12,7 @@ from typing import Any
 from eachnode.objects.formats import qualified_name
 from eachnode.objects.resources import NAMESPACES
 from eachnode.server.field_errors import FieldError, invalid
-from eachnode.server.kind import ALL_VERBS, Call, Column, Kind, Tree
+from eachnode.server.kind import ALL_VERBS, Call, Column, Kind, Subresource, Tree
 from eachnode.server.kinds import name_rules
 from eachnode.server.kinds.rows import AGE, NAME, age_of, at, name_of
 
@@ -48,8 +48,7 @@ def _prepare_status(new: Tree, old: Tree, _call: Call) -> None:
     _keep(new, old, "spec")
 
 
-def prepare_finalize(new: Tree, old: Tree, _call: Call) -> None:
-    """A PUT to `finalize` may change the finalizers, not the status."""
+def _prepare_finalize(new: Tree, old: Tree, _call: Call) -> None:
     _keep(new, old, "status")
 
 
@@ -64,8 +63,7 @@ def _validate(tree: Tree) -> Iterator[FieldError]:
         yield from _validate_finalizer(finalizer, "spec.finalizers")
 
 
-def validate_finalize(new: Tree, _old: Tree) -> Iterator[FieldError]:
-    """The finalizers that a PUT to `finalize` leaves."""
+def _validate_finalize(new: Tree, _old: Tree) -> Iterator[FieldError]:
     for index, finalizer in enumerate(at(new, "spec", "finalizers", missing=())):
         yield from _validate_finalizer(finalizer, f"spec.finalizers[{index}]")
 
@@ -86,6 +84,14 @@ def _validate_status(new: Tree, _old: Tree) -> Iterator[FieldError]:
         yield invalid("status.Phase", phase, "may only be 'Active' if `deletionTimestamp` is empty")
 
 
+def _end(tree: Tree) -> None:
+    tree.setdefault("status", {})["phase"] = "Terminating"
+
+
+def _is_held(tree: Tree) -> bool:
+    return bool(at(tree, "spec", "finalizers"))
+
+
 def _row(tree: Tree, now: float) -> list[Any]:
     return [name_of(tree), at(tree, "status", "phase", missing=""), age_of(tree, now)]
 
@@ -104,6 +110,14 @@ NAMESPACE = Kind(
     validate=_validate,
     validate_status=_validate_status,
     validate_name=name_rules.dns_label,
+    returns_deleted=True,
+    prepare_delete=_end,
+    held=_is_held,
+    subresources={
+        "finalize": Subresource(
+            kind="Namespace", verbs=frozenset(("update",)), prepare=_prepare_finalize, validate=_validate_finalize
+        )
+    },
     columns=(NAME, Column("Status", description="The status of the namespace"), AGE),
     row=_row,
     fields={"status.phase": lambda tree: at(tree, "status", "phase", missing="")},

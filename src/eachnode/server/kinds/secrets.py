@@ -18,6 +18,7 @@ from eachnode.server.kinds.config_maps import DATA_LIMIT, validate_keys, validat
 from eachnode.server.kinds.rows import AGE, NAME, age_of, name_of
 
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/\r\n"
 _REDACTED = "<secret contents redacted>"
 _REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {"kubernetes.io/tls": ("tls.crt", "tls.key")}
 _JSON_KEYS: Mapping[str, str] = {
@@ -35,15 +36,14 @@ def _default(tree: Tree) -> None:
 
 
 def _decoded(text: str) -> bytes:
+    compact = text.replace("\r", "").replace("\n", "")
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode(compact, validate=True)
     except (binascii.Error, ValueError):
-        at = len(text) - len(text.lstrip(_ALPHABET))
+        legal = len(text) - len(text.lstrip(_ALPHABET))
+        at = legal if legal < len(text) else legal - legal % 4
         wrong = f"illegal base64 data at input byte {at}"
         raise BadRequest(f'Secret in version "v1" cannot be handled as a Secret: {wrong}') from None
-
-
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
 
 def _validate(tree: Tree) -> Iterator[FieldError]:

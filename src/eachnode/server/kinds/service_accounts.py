@@ -48,6 +48,7 @@ SERVICE_ACCOUNT = Kind(
     prepare_create=_prepare_create,
     prepare_update=_prepare_update,
     validate_name=name_rules.dns_subdomain,
+    returns_deleted=True,
     warn=_warn,
     columns=(NAME, AGE),
     row=_row,

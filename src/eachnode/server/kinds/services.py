@@ -1,0 +1,310 @@
+"""Services: a name and an address for a set of pods. They are stored and validated; nothing here carries traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from eachnode.objects.formats import dns_label, dns_subdomain, port_name, port_number, qualified_name
+from eachnode.objects.resources import SERVICES
+from eachnode.server.field_errors import (
+    FieldError,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from eachnode.server.kind import ALL_VERBS, Call, Column, Kind, Tree
+from eachnode.server.kinds import name_rules
+from eachnode.server.kinds.addresses import validate_address
+from eachnode.server.kinds.endpoints import PROTOCOLS, validate_reachable
+from eachnode.server.kinds.labels import validate_labels
+from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, at, name_of
+
+HEADLESS = "None"
+TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+_AFFINITIES = ("ClientIP", "None")
+_INTERNAL = ("Cluster", "Local")
+_THREE_HOURS = 10800
+_ADDRESS_FIELDS = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
+
+
+def is_headless(spec: Tree) -> bool:
+    """Whether it has no address of its own on purpose."""
+    return bool((spec.get("clusterIPs") or [spec.get("clusterIP")])[0] == HEADLESS)
+
+
+def needs_node_ports(spec: Tree) -> bool:
+    """Whether each of its ports is also a port of every node."""
+    if spec.get("type") == "LoadBalancer":
+        return spec.get("allocateLoadBalancerNodePorts") is not False
+    return spec.get("type") == "NodePort"
+
+
+def _is_external(spec: Tree) -> bool:
+    outside = spec.get("type") == "ClusterIP" and spec.get("externalIPs")
+    return spec.get("type") in ("NodePort", "LoadBalancer") or bool(outside)
+
+
+def _default(tree: Tree) -> None:
+    spec = tree.setdefault("spec", {})
+    spec["type"] = spec.get("type") or "ClusterIP"
+    _default_affinity(spec)
+    for port in spec.get("ports") or ():
+        port["protocol"] = port.get("protocol") or "TCP"
+        port["targetPort"] = port.get("targetPort") or port.get("port", 0)
+    if _is_external(spec):
+        spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
+    if spec["type"] in ("NodePort", "LoadBalancer", "ClusterIP"):
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if spec["type"] == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+
+
+def _default_affinity(spec: Tree) -> None:
+    spec["sessionAffinity"] = spec.get("sessionAffinity") or "None"
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif (
+        spec["sessionAffinity"] == "ClientIP"
+        and at(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds") is None
+    ):
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _THREE_HOURS}}
+
+
+def _prepare_create(tree: Tree, _call: Call) -> None:
+    tree["status"] = {"loadBalancer": {}}
+
+
+def _prepare_update(new: Tree, old: Tree, _call: Call) -> None:
+    spec, was = new["spec"], old.get("spec", {})
+    new["status"] = old.get("status", {"loadBalancer": {}})
+    if "ExternalName" not in (spec["type"], was.get("type")):
+        # What was allocated stays when the writer leaves it out.
+        for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if not spec.get(field) and was.get(field):
+                spec[field] = was[field]
+    elif spec["type"] == "ExternalName" and was.get("type") != "ExternalName":
+        for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if spec.get(field) == was.get(field):
+                spec.pop(field, None)
+    _carry_node_ports(spec, was)
+    if spec["type"] != "LoadBalancer":
+        new["status"] = {**new["status"], "loadBalancer": {}}
+
+
+def _carry_node_ports(spec: Tree, was: Tree) -> None:
+    known = {
+        (port.get("protocol"), port.get("port")): port["nodePort"]
+        for port in was.get("ports") or ()
+        if port.get("nodePort")
+    }
+    for port in spec.get("ports") or ():
+        if needs_node_ports(spec):
+            if not port.get("nodePort") and (taken := known.get((port["protocol"], port.get("port")))):
+                port["nodePort"] = taken
+        elif port.get("nodePort") in known.values():
+            port.pop("nodePort")
+
+
+def _prepare_status(new: Tree, old: Tree, _call: Call) -> None:
+    new["spec"] = old.get("spec", {})
+
+
+def _validate(tree: Tree) -> Iterator[FieldError]:
+    spec = tree["spec"]
+    if not spec.get("ports") and not is_headless(spec) and spec["type"] != "ExternalName":
+        yield required("spec.ports")
+    yield from _validate_type_fields(spec)
+    yield from _validate_ports(spec)
+    yield from validate_labels(spec.get("selector"), "spec.selector")
+    if spec["sessionAffinity"] not in _AFFINITIES:
+        yield not_supported("spec.sessionAffinity", spec["sessionAffinity"], _AFFINITIES)
+    timeout = at(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds")
+    if timeout is not None and not 0 < timeout <= 86400:
+        sentence = "must be greater than 0 and less than 86400"
+        yield invalid("spec.sessionAffinityConfig.clientIP.timeoutSeconds", timeout, sentence)
+    yield from _validate_cluster_ips(spec)
+    for index, ip in enumerate(spec.get("externalIPs") or ()):
+        errors = tuple(validate_address(ip, f"spec.externalIPs[{index}]"))
+        yield from errors or validate_reachable(ip, f"spec.externalIPs[{index}]")
+    if spec["type"] not in TYPES:
+        yield not_supported("spec.type", spec["type"], TYPES)
+    yield from _validate_port_sets(spec)
+    yield from _validate_policies(spec)
+
+
+def _validate_type_fields(spec: Tree) -> Iterator[FieldError]:
+    kind = spec["type"]
+    if kind in ("LoadBalancer", "NodePort") and is_headless(spec):
+        yield invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {kind} services")
+    if kind != "ExternalName":
+        return
+    for field in _ADDRESS_FIELDS:
+        if spec.get(field):
+            yield forbidden(f"spec.{field}", "may not be set for ExternalName services")
+    name = spec.get("externalName", "").removesuffix(".")
+    if not name:
+        yield required("spec.externalName")
+    for problem in dns_subdomain(name) if name else ():
+        yield invalid("spec.externalName", name, problem)
+
+
+def _validate_ports(spec: Tree) -> Iterator[FieldError]:
+    ports = spec.get("ports") or ()
+    names: set[str] = set()
+    for index, port in enumerate(ports):
+        path, name = f"spec.ports[{index}]", port.get("name", "")
+        if not name and len(ports) > 1:
+            yield required(f"{path}.name")
+        for problem in dns_label(name) if name else ():
+            yield invalid(f"{path}.name", name, problem)
+        if name and name in names:
+            yield duplicate(f"{path}.name", name)
+        names.add(name)
+        yield from _validate_port(port, path)
+
+
+def _validate_port(port: Tree, path: str) -> Iterator[FieldError]:
+    number, target = port.get("port", 0), port["targetPort"]
+    for problem in port_number(number):
+        yield invalid(f"{path}.port", number, problem)
+    if port["protocol"] not in PROTOCOLS:
+        yield not_supported(f"{path}.protocol", port["protocol"], PROTOCOLS)
+    for problem in port_number(target) if isinstance(target, int) else port_name(target):
+        yield invalid(f"{path}.targetPort", target, problem)
+    application = port.get("appProtocol")
+    for problem in qualified_name(application) if application is not None else ():
+        yield invalid(f"{path}.appProtocol", application, problem)
+
+
+def _validate_cluster_ips(spec: Tree) -> Iterator[FieldError]:
+    several = spec.get("clusterIPs") or []
+    if several and spec.get("clusterIP") and several[0] != spec["clusterIP"]:
+        yield invalid("spec.clusterIPs", several, "first value must match `clusterIP`")
+    for index, ip in enumerate(several):
+        if ip != HEADLESS:
+            yield from validate_address(ip, f"spec.clusterIPs[{index}]")
+        elif index or len(several) > 1:
+            yield invalid(
+                f"spec.clusterIPs[{index}]", ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+            )
+
+
+def _validate_port_sets(spec: Tree) -> Iterator[FieldError]:
+    numbers: set[tuple[str, int]] = set()
+    node_ports: set[tuple[str, int]] = set()
+    ports = spec.get("ports") or ()
+    for index, port in enumerate(ports):
+        node_port, path = port.get("nodePort", 0), f"spec.ports[{index}].nodePort"
+        if node_port and spec["type"] == "ClusterIP":
+            yield forbidden(path, "may not be used when `type` is 'ClusterIP'")
+        if node_port and (port["protocol"], node_port) in node_ports:
+            yield duplicate(path, node_port)
+        node_ports.add((port["protocol"], node_port))
+    for index, port in enumerate(ports):
+        key = (port["protocol"], port.get("port", 0))
+        if key in numbers:
+            yield duplicate(f"spec.ports[{index}]", _port_as_internal(*key))
+        numbers.add(key)
+
+
+def _port_as_internal(protocol: str, number: int) -> dict[str, Any]:
+    """A port as the reference's internal type prints, when only these two are compared."""
+    return {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number, "TargetPort": 0, "NodePort": 0}
+
+
+def _validate_policies(spec: Tree) -> Iterator[FieldError]:
+    if spec["type"] != "LoadBalancer":
+        if spec.get("loadBalancerSourceRanges"):
+            yield forbidden("spec.LoadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")
+        if "allocateLoadBalancerNodePorts" in spec:
+            yield forbidden("spec.allocateLoadBalancerNodePorts", "may only be used when `type` is 'LoadBalancer'")
+        if spec.get("loadBalancerClass"):
+            yield forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'")
+    external = spec.get("externalTrafficPolicy", "")
+    if external and not _is_external(spec):
+        yield invalid("spec.externalTrafficPolicy", external, "may only be set for externally-accessible services")
+    elif external and external not in _INTERNAL:
+        yield not_supported("spec.externalTrafficPolicy", external, _INTERNAL)
+    internal = spec.get("internalTrafficPolicy")
+    if internal is not None and internal not in _INTERNAL:
+        yield not_supported("spec.internalTrafficPolicy", internal, _INTERNAL)
+
+
+def _validate_update(new: Tree, old: Tree) -> Iterator[FieldError]:
+    spec, was = new["spec"], old.get("spec", {})
+    if "ExternalName" in (spec["type"], was.get("type")) or (is_headless(spec) and is_headless(was)):
+        return
+    ips, old_ips = spec.get("clusterIPs") or [], was.get("clusterIPs") or []
+    for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=False)):
+        if ip != old_ip:
+            yield invalid(f"spec.clusterIPs[{index}]", ips, "may not change once set")
+
+
+def _row(tree: Tree, now: float) -> list[Any]:
+    spec = tree.get("spec", {})
+    selector = ",".join(f"{key}={value}" for key, value in sorted((spec.get("selector") or {}).items()))
+    return [
+        name_of(tree),
+        spec.get("type", ""),
+        (spec.get("clusterIPs") or [NONE])[0],
+        _external_address(tree),
+        ",".join(map(_port_text, spec.get("ports") or ())) or NONE,
+        age_of(tree, now),
+        selector or NONE,
+    ]
+
+
+def _port_text(port: Tree) -> str:
+    number = f"{port.get('port')}:{port['nodePort']}" if port.get("nodePort") else f"{port.get('port')}"
+    return f"{number}/{port.get('protocol')}"
+
+
+def _external_address(tree: Tree) -> str:
+    spec = tree.get("spec", {})
+    kind, outside = spec.get("type"), spec.get("externalIPs") or []
+    if kind == "ExternalName":
+        return str(spec.get("externalName", ""))
+    if kind in ("ClusterIP", "NodePort"):
+        return ",".join(outside) or NONE
+    ingress = at(tree, "status", "loadBalancer", "ingress") or ()
+    balanced = sorted({point.get("ip") or point.get("hostname", "") for point in ingress} - {""})
+    return ",".join([*balanced, *outside]) or "<pending>"
+
+
+SERVICE = Kind(
+    resource=SERVICES,
+    singular="service",
+    definition="io.k8s.api.core.v1.Service",
+    short_names=("svc",),
+    categories=("all",),
+    verbs=ALL_VERBS,
+    has_status=True,
+    default=_default,
+    prepare_create=_prepare_create,
+    prepare_update=_prepare_update,
+    prepare_status=_prepare_status,
+    validate=_validate,
+    validate_update=_validate_update,
+    validate_name=name_rules.dns_label,
+    returns_deleted=True,
+    create_on_update=True,
+    columns=(
+        NAME,
+        Column("Type", description="How it is reached."),
+        Column("Cluster-IP", description="Its address within the cluster."),
+        Column("External-IP", description="Its addresses for the outside."),
+        Column("Port(s)", description="Its ports."),
+        AGE,
+        Column("Selector", priority=1, description="The labels of the pods behind it."),
+    ),
+    row=_row,
+    fields={
+        "spec.clusterIP": lambda tree: str(at(tree, "spec", "clusterIP", missing="")),
+        "spec.type": lambda tree: str(at(tree, "spec", "type", missing="")),
+    },
+)
