@@ -138,9 +138,15 @@ def _quick(text: str, sign: str, number: str, fraction: str, exponent: int, fami
 @lru_cache(maxsize=4096)
 def _canonical(text: str) -> str:
     quantity = parse(text)
-    if quantity.kept is not None:
-        return quantity.kept
-    digits, exponent, family, _ = quantity
+    return quantity.kept if quantity.kept is not None else _spelled(*quantity[:3])
+
+
+def spelled(billionths: int, family: Family) -> str:
+    """How an amount that was reckoned with is written in a family of suffixes."""
+    return _spelled(billionths, _FINEST, family)
+
+
+def _spelled(digits: int, exponent: int, family: Family) -> str:
     if digits == 0:
         return "0"
     if family is Family.BINARY:

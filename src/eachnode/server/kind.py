@@ -62,6 +62,10 @@ class Reader(Protocol):
         """All objects of a kind, in one namespace or in all."""
         ...
 
+    def documents(self, resource: Resource, namespace: str = "") -> Iterable[Document]:
+        """The same as they are stored: nothing is decoded, and a document stays the same until its object changes."""
+        ...
+
 
 def nothing(*_: Any) -> None:
     """The rule of a kind that has none."""
@@ -166,6 +170,7 @@ class Kind:
     resource: Resource
     singular: str
     definition: str  # Its name in the field tables, `io.k8s.api.apps.v1.DaemonSet`; empty for custom kinds.
+    structure: Any = None  # A custom kind's structural schema (schema.structural.Structure).
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     verbs: frozenset[Verb] = ALL_VERBS

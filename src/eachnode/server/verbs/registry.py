@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from eachnode.objects.clock import Chance, Clock
+from eachnode.objects.document import Document
 from eachnode.objects.resources import Resource
 from eachnode.server.kind import Call, Kind, Reader, Subresource, Tree
 from eachnode.server.store import Shelf, Store, Stored
@@ -108,6 +109,10 @@ class TreeReader:
         """All objects of a kind, in one namespace or in all."""
         served = self._registry.served(resource)
         return (served.outward(stored.document.tree()) for stored in served.shelf.within(namespace))
+
+    def documents(self, resource: Resource, namespace: str = "") -> Iterable[Document]:
+        """The same as they are stored, nothing decoded."""
+        return (stored.document for stored in self._registry.served(resource).shelf.within(namespace))
 
 
 def admit(registry: Registry, kind: Kind, tree: Tree, old: Tree | None, call: Call) -> None:
