@@ -103,7 +103,7 @@ class DaemonSetStatus(Counts, frozen=True, rename="camel", kw_only=True):
 
 
 class DaemonSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """A DaemonSet; reading its `spec`, `template` or `status` raises `msgspec.ValidationError` when they are malformed."""
+    """A DaemonSet; reading a malformed `spec`, `template` or `status` raises `msgspec.ValidationError`."""
 
     metadata: Metadata
     spec_text: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="spec")

@@ -110,7 +110,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def created(self) -> float:
         """When it was created."""
-        return seconds(self.metadata.creation_timestamp or "1970-01-01T00:00:00Z")
+        return _moment(self.metadata.creation_timestamp) or 0.0
 
     def available_since(self, min_ready_seconds: int) -> float | None:
         """From when on it counts as available, perhaps in the future; None when it is not ready."""
@@ -118,8 +118,18 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if condition.status == "True":
                 if not min_ready_seconds:
                     return 0.0
-                if condition.last_transition_time:
-                    return seconds(condition.last_transition_time) + min_ready_seconds
+                since = _moment(condition.last_transition_time)
+                return None if since is None else since + min_ready_seconds
+        return None
+
+
+def _moment(timestamp: str | None) -> float | None:
+    """When that was; None when it is not said, or not in a way that can be read."""
+    if not timestamp:
+        return None
+    try:
+        return seconds(timestamp)
+    except ValueError:
         return None
 
 
