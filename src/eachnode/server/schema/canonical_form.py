@@ -1,0 +1,347 @@
+"""One pass over a tree that checks its types and brings it into the form Go would write it in again.
+
+Fields that nobody knows go away, and so do nulls and empty optional values; what is always written is filled in;
+quantities, moments and binary data get their one spelling. What is wrong is worded as Go's decoder words it: a value of
+the wrong type is remembered (the first one counts) and the pass goes on, while a value that its own type refuses to
+read ends it at once.
+
+A place in the tree is a chain of (place above, step), the step being a Field, a map's key or a list's index, so that
+nothing is spelled out unless it is needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from eachnode.objects import quantities
+from eachnode.server.field_errors import shown
+from eachnode.server.kind import Tree
+from eachnode.server.schema import go_values
+from eachnode.server.schema.json_text import Repeated, Written
+from eachnode.server.schema.shapes import Field, Presence, Shape, Sort, absent, empty, shape
+
+Place: TypeAlias = tuple["Place | None", Field | str | int]
+
+_STRICT_LIMIT = 100  # So many unknown and repeated fields are named, and no more.
+_SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+_GO_SORTS = {str: "string", bool: "bool", dict: "object", list: "array", Repeated: "object"}
+_GO_NUMBERS = ("int32", "int64", "float64")  # Only where a number was wanted does Go say which one it found.
+_NOTHING = object()
+
+_STRING, _INTEGER, _BOOLEAN, _STRUCT = Sort.STRING, Sort.INTEGER, Sort.BOOLEAN, Sort.STRUCT
+
+
+class Unreadable(ValueError):
+    """The tree cannot be read as this kind; the message is Go's."""
+
+
+class Reading:
+    """What one pass came across."""
+
+    __slots__ = ("keys", "strict", "wrong")
+
+    def __init__(self) -> None:
+        self.keys = 0  # Of all objects together, to tell whether some stood there twice.
+        self.strict: list[str] = []  # Unknown and repeated fields.
+        self.wrong: str | None = None  # The first value of a wrong type.
+
+    def note(self, complaint: str, place: Place | None, name: str) -> None:
+        """Remembers an unknown or repeated field."""
+        path = f"{spelled(place)}.{name}" if place else name
+        line = f"{complaint} {shown(path)}"
+        if len(self.strict) < _STRICT_LIMIT and line not in self.strict:
+            self.strict.append(line)
+
+    def mistyped(self, value: Any, go: str, place: Place | None) -> None:
+        """Remembers a value of the wrong type."""
+        if self.wrong is None:
+            self.wrong = mismatch(value, go, place)
+
+
+def conform(wanted: Shape, tree: Any, reading: Reading) -> Tree:
+    """The tree in its canonical form (changed in place); raises Unreadable."""
+    if not isinstance(tree, dict):
+        raise Unreadable(mismatch(tree, wanted.go, None))
+    made = _struct(wanted, tree, None, reading)
+    if reading.wrong is not None:
+        raise Unreadable(reading.wrong)
+    return made
+
+
+def canonical(definition: str, tree: Tree) -> Tree:
+    """A tree already in hand in its canonical form (changed in place); unknown fields go away silently."""
+    return conform(shape(definition), tree, Reading())
+
+
+def spelled(place: Place | None) -> str:
+    """A place as strict errors spell it: `spec.containers[0].image`."""
+    parts: list[str] = []
+    while place is not None:
+        place, step = place
+        if isinstance(step, int):
+            parts.append(f"[{step}]")
+        else:
+            parts.append(step.name if isinstance(step, Field) else step)
+            if place is not None:
+                parts.append(".")
+    return "".join(reversed(parts))
+
+
+def mismatch(value: Any, go: str, place: Place | None) -> str:
+    """Go's sentence for a value of the wrong type; maps' keys and lists' indices are not part of its paths."""
+    found = _GO_SORTS.get(type(value)) or (f"number {_literal(value)}" if go in _GO_NUMBERS else "number")
+    fields: list[str] = []
+    owner = ""
+    while place is not None:
+        place, step = place
+        if isinstance(step, Field):
+            owner = owner or step.owner
+            fields.append(f"{step.embedded}.{step.name}" if step.embedded else step.name)
+    if not fields:
+        return f"json: cannot unmarshal {found} into Go value of type {go}"
+    return f"json: cannot unmarshal {found} into Go struct field {owner}.{'.'.join(reversed(fields))} of type {go}"
+
+
+def _literal(number: Any) -> str:
+    return number.text if isinstance(number, Written) else repr(number)
+
+
+def _struct(wanted: Shape, tree: Tree, place: Place | None, reading: Reading) -> Tree:
+    reading.keys += len(tree)
+    fields = wanted.fields
+    dropped: list[str] = []
+    for key, value in tree.items():
+        field = fields.get(key)
+        if field is None:
+            reading.note("unknown field", place, key)
+            dropped.append(key)
+            continue
+        sort = field.sort
+        if value is None:
+            dropped.append(key)
+        elif sort is _STRING and value.__class__ is str:
+            if not value and field.drops_empty:
+                dropped.append(key)
+        elif sort is _INTEGER and value.__class__ is int and -field.shape.bound <= value < field.shape.bound:
+            if not value and field.drops_empty:
+                dropped.append(key)
+        elif sort is _BOOLEAN and value.__class__ is bool:
+            if not value and field.drops_empty:
+                dropped.append(key)
+        elif sort is _STRUCT and isinstance(value, dict):
+            _struct(field.shape, value, (place, field), reading)
+        else:
+            made = _READERS[sort](field.shape, value, (place, field), reading)
+            if not made and made is not False and _is_dropped(made, field):
+                dropped.append(key)
+            elif made is not value:
+                tree[key] = made
+    if tree.__class__ is Repeated:
+        _note_repeats(tree, place, reading)
+    for key in dropped:
+        del tree[key]
+    for name, field in wanted.always:
+        if name not in tree:
+            tree[name] = _filled(field)
+    return tree
+
+
+def _is_dropped(made: Any, field: Field) -> bool:
+    """Whether an empty value stands for none in this field."""
+    if made is _NOTHING or made is None or field.drops_empty:
+        return True
+    return field.presence is Presence.NULL and field.sort is Sort.LIST
+
+
+def _filled(field: Field) -> Any:
+    if field.sort is _STRUCT and field.presence is Presence.ALWAYS:
+        return empty(field.shape)
+    return absent(field)
+
+
+def _note_repeats(tree: Tree, place: Place | None, reading: Reading) -> None:
+    assert isinstance(tree, Repeated)
+    for key in tree.repeats:
+        reading.note("duplicate field", place, key)
+
+
+def _mistyped(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    reading.mistyped(value, wanted.go, place)
+    return _NOTHING
+
+
+def _number(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value if type(value) is not Written else float(value)
+    return _mistyped(wanted, value, place, reading)
+
+
+def _list(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if not isinstance(value, list):
+        return _mistyped(wanted, value, place, reading)
+    item = wanted.item
+    assert item is not None  # The tables give every list its items.
+    sort = item.sort
+    for index, entry in enumerate(value):
+        if sort is _STRING and entry.__class__ is str:
+            continue
+        if sort is _STRUCT:
+            if isinstance(entry, dict):
+                _struct(item, entry, (place, index), reading)
+                continue
+            if entry is None:
+                value[index] = empty(item)
+                continue
+        value[index] = _entry(item, entry, (place, index), reading)
+    return value
+
+
+def _map(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if not isinstance(value, dict):
+        return _mistyped(wanted, value, place, reading)
+    item = wanted.item
+    assert item is not None  # The tables give every map its values.
+    reading.keys += len(value)
+    is_text = item.sort is _STRING
+    for key, entry in value.items():
+        if not (is_text and entry.__class__ is str):
+            value[key] = _entry(item, entry, (place, key), reading)
+    if value.__class__ is Repeated:
+        _note_repeats(value, place, reading)
+    return value
+
+
+def _entry(item: Shape, entry: Any, place: Place, reading: Reading) -> Any:
+    """An entry of a list or a map; null is the zero value."""
+    if entry is None:
+        return empty(item) if item.sort is _STRUCT else item.zero
+    made = _READERS[item.sort](item, entry, place, reading)
+    return item.zero if made is _NOTHING else made
+
+
+def _inner_struct(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if isinstance(value, dict):
+        return _struct(wanted, value, place, reading)
+    return _mistyped(wanted, value, place, reading)
+
+
+def _string(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    return value if isinstance(value, str) else _mistyped(wanted, value, place, reading)
+
+
+def _integer(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if value.__class__ is int and -wanted.bound <= value < wanted.bound:
+        return value
+    return _mistyped(wanted, value, place, reading)
+
+
+def _boolean(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    return value if isinstance(value, bool) else _mistyped(wanted, value, place, reading)
+
+
+def _quantity(_wanted: Shape, value: Any, _place: Place, _reading: Reading) -> Any:
+    try:
+        return quantities.canonical(_literal(value) if isinstance(value, Written) else value)
+    except ValueError as refusal:
+        raise Unreadable(str(refusal)) from None
+
+
+def _integer_or_string(_wanted: Shape, value: Any, place: Place, _reading: Reading) -> Any:
+    if isinstance(value, str) or (value.__class__ is int and -(1 << 31) <= value < 1 << 31):
+        return value
+    raise Unreadable(mismatch(value, "int32", place))
+
+
+def _time(_wanted: Shape, value: Any, place: Place, _reading: Reading) -> Any:
+    if not isinstance(value, str):
+        raise Unreadable(mismatch(value, "string", place))
+    try:
+        return go_values.moment(value)
+    except ValueError as refusal:
+        raise Unreadable(str(refusal)) from None
+
+
+def _micro_time(_wanted: Shape, value: Any, place: Place, _reading: Reading) -> Any:
+    if not isinstance(value, str):
+        raise Unreadable(mismatch(value, "string", place))
+    try:
+        return go_values.micro_moment(value)
+    except ValueError as refusal:
+        raise Unreadable(str(refusal)) from None
+
+
+def _bytes(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if not isinstance(value, str):
+        return _mistyped(wanted, value, place, reading)
+    try:
+        return go_values.binary(value)
+    except ValueError as refusal:
+        if reading.wrong is None:
+            reading.wrong = str(refusal)
+        return _NOTHING
+
+
+def _any(_wanted: Shape, value: Any, _place: Place, reading: Reading) -> Any:
+    return plain(value, reading)
+
+
+def plain(value: Any, reading: Reading) -> Any:
+    """A value of no known shape, with its keys counted and without the marks of careful reading."""
+    if isinstance(value, dict):
+        reading.keys += len(value)
+        return {key: plain(entry, reading) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [plain(entry, reading) for entry in value]
+    return float(value) if type(value) is Written else value
+
+
+def _schema_or_boolean(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, dict):
+        return _schema(value, place, reading)
+    raise Unreadable("boolean or JSON schema expected")
+
+
+def _schema_or_list(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if isinstance(value, list):
+        return [_schema(entry, place, reading) for entry in value]
+    return _schema(value, place, reading) if isinstance(value, dict) else _NOTHING
+
+
+def _schema_or_strings(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if isinstance(value, list):
+        return [_string(_TEXT, entry, place, reading) for entry in value]
+    return _schema(value, place, reading) if isinstance(value, dict) else _NOTHING
+
+
+_TEXT = Shape(Sort.STRING, "string")
+
+
+def _schema(value: Any, place: Place, reading: Reading) -> Any:
+    """A schema inside a schema, which the reference reads without being strict."""
+    inner = Reading()
+    made = _inner_struct(shape(_SCHEMA), value, place, inner)
+    reading.keys += inner.keys
+    reading.wrong = reading.wrong or inner.wrong
+    return made
+
+
+_READERS = {
+    Sort.STRING: _string,
+    Sort.INTEGER: _integer,
+    Sort.BOOLEAN: _boolean,
+    Sort.NUMBER: _number,
+    Sort.STRUCT: _inner_struct,
+    Sort.LIST: _list,
+    Sort.MAP: _map,
+    Sort.QUANTITY: _quantity,
+    Sort.INTEGER_OR_STRING: _integer_or_string,
+    Sort.TIME: _time,
+    Sort.MICRO_TIME: _micro_time,
+    Sort.BYTES: _bytes,
+    Sort.SCHEMA_OR_BOOLEAN: _schema_or_boolean,
+    Sort.SCHEMA_OR_LIST: _schema_or_list,
+    Sort.SCHEMA_OR_STRINGS: _schema_or_strings,
+    Sort.ANY: _any,
+}

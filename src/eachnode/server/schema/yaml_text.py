@@ -1,0 +1,193 @@
+"""YAML text to the trees that JSON could have given.
+
+Scalars mean what they mean to the reference (YAML 1.1 as go-yaml reads it: `yes` is true, `010` is eight, dates are
+strings, sixty-based numbers are not numbers). The text is taken as a stream of events, never as a graph: nesting is
+limited, and so is what aliases may add, so that a short text cannot grow into a huge tree.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import copy
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from eachnode.server.schema.json_text import DEEPEST, Repeated
+
+MOST_FROM_ALIASES = 100_000  # Values that all aliases of one text may add together.
+
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml where it was built in: ten times faster
+_TAG = "tag:yaml.org,2002:"
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+}
+_NOT_IN_JSON = {sign + word for word in (".inf", ".Inf", ".INF") for sign in ("", "+", "-")} | {".nan", ".NaN", ".NAN"}
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+)", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?", re.ASCII)
+
+
+class NotYaml(ValueError):
+    """The text is not YAML, or holds what JSON cannot; the message says so in the reference's words."""
+
+
+def read(raw: bytes) -> Any:
+    """The first document's tree; an object that repeats keys is a `Repeated`. Raises NotYaml."""
+    try:
+        text = raw.decode("utf-8")
+        return _Builder(yaml.parse(text, _LOADER)).document()
+    except UnicodeDecodeError:
+        raise NotYaml("yaml: invalid leading UTF-8 octet") from None
+    except yaml.MarkedYAMLError as refusal:
+        mark = refusal.problem_mark or refusal.context_mark
+        where = f"line {mark.line + 1}: " if mark is not None else ""
+        raise NotYaml(f"yaml: {where}{refusal.problem or refusal.context}") from None
+    except yaml.YAMLError as refusal:
+        raise NotYaml(f"yaml: {str(refusal).splitlines()[0]}") from None
+
+
+class _Builder:
+    """Makes one tree from a stream of events."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self.events = events
+        self.anchors: dict[str, Any] = {}
+        self.added = 0
+        self.depth = 0
+
+    def document(self) -> Any:
+        for event in self.events:
+            if isinstance(event, (yaml.StreamStartEvent, yaml.DocumentStartEvent)):
+                continue
+            return None if isinstance(event, yaml.StreamEndEvent) else self._node(event)
+        return None
+
+    def _node(self, event: Any) -> Any:
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        if isinstance(event, yaml.ScalarEvent):
+            value = _scalar(event)
+        else:
+            self.depth += 1
+            if self.depth > DEEPEST:
+                raise NotYaml("yaml: exceeded max depth")
+            value = self._mapping(event) if isinstance(event, yaml.MappingStartEvent) else self._sequence()
+            self.depth -= 1
+        if event.anchor is not None:
+            self.anchors[event.anchor] = value
+        return value
+
+    def _alias(self, event: Any) -> Any:
+        if event.anchor not in self.anchors:
+            raise NotYaml(f"yaml: unknown anchor '{event.anchor}' referenced")
+        value = self.anchors[event.anchor]
+        self.added += _size(value, MOST_FROM_ALIASES)
+        if self.added > MOST_FROM_ALIASES:
+            raise NotYaml("yaml: document contains excessive aliasing")
+        return copy.deepcopy(value)
+
+    def _sequence(self) -> list[Any]:
+        items = []
+        for event in self.events:
+            if isinstance(event, yaml.SequenceEndEvent):
+                break
+            items.append(self._node(event))
+        return items
+
+    def _mapping(self, start: Any) -> dict[str, Any]:
+        tree = Repeated()
+        merged: list[Any] = []
+        for event in self.events:
+            if isinstance(event, yaml.MappingEndEvent):
+                break
+            is_merge = isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value == "<<"
+            key = _key(self._node(event))
+            value = self._node(next(self.events))
+            if is_merge:
+                merged += value if isinstance(value, list) else [value]
+                continue
+            if key in tree:
+                line = event.start_mark.line + 1
+                tree.repeats.append(f'line {line}: key "{key}" already set in map')
+            tree[key] = value
+        for source in merged:
+            if not isinstance(source, dict):
+                raise NotYaml("yaml: map merge requires map or sequence of maps as the value")
+            for key, value in source.items():
+                tree.setdefault(key, value)
+        del start
+        return tree if tree.repeats else dict(tree)
+
+
+def _size(value: Any, at_most: int) -> int:
+    """How many values there are, counted no further than needed."""
+    count, waiting = 0, [value]
+    while waiting and count <= at_most:
+        node = waiting.pop()
+        count += 1
+        if isinstance(node, dict):
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return count
+
+
+def _key(key: Any) -> str:
+    """A map's key as JSON needs it."""
+    if isinstance(key, str):
+        return key
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, (int, float)):
+        return f"{key:g}" if isinstance(key, float) else str(key)
+    named = {dict: "map[interface {}]interface {}", list: "[]interface {}"}.get(type(key), "%!s(<nil>)")
+    raise NotYaml(f"unsupported map key of type: {named}")
+
+
+def _scalar(event: Any) -> Any:
+    text: str = event.value
+    tag = (event.tag or "").removeprefix(_TAG)
+    if tag == "binary":
+        try:
+            return base64.b64decode(text).decode("utf-8", "replace")
+        except (binascii.Error, ValueError):
+            raise NotYaml("yaml: !!binary value contains invalid base64 data") from None
+    if tag in ("bool", "int", "float", "null"):
+        value = _plain(text)
+        if (tag == "bool") != isinstance(value, bool) or isinstance(value, str):
+            raise NotYaml(f"yaml: cannot decode !!str `{text}` as a !!{tag}")
+        return float(value) if tag == "float" else value
+    return _plain(text) if event.implicit[0] and not tag else text
+
+
+def _plain(text: str) -> Any:
+    """What a scalar without quotes means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if not (text[0].isdigit() or text[0] in "+-."):
+        return text
+    if text in _NOT_IN_JSON:
+        raise NotYaml(f"json: unsupported value: {text}")
+    digits = text.replace("_", "")
+    if _DATE.fullmatch(text):
+        return text
+    if _INTEGER.fullmatch(digits):
+        return _integer(digits)
+    return float(digits) if _FLOAT.fullmatch(digits) and len(digits) < 400 else text
+
+
+def _integer(digits: str) -> int | float:
+    size = digits.lstrip("+-").lower()
+    if len(size) > 70:
+        return float(digits) if size.isdigit() else 0.0
+    if size[0] == "0" and size[1:].isdigit():
+        value = int(size, 8)
+    else:
+        value = int(size, 0)
+    return -value if digits[0] == "-" else value
