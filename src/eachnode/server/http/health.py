@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from eachnode.server.http.answers import Answer, text_answer
+from eachnode.server.http.replies import Reply, text_reply
 
 PAGES = ("healthz", "livez", "readyz")
 
 Check = Callable[[], str | None]  # What is wrong, or None.
 
 
-def health_answer(words: Sequence[str], checks: Mapping[str, Check], query: Mapping[str, list[str]]) -> Answer | None:
+def health_reply(words: Sequence[str], checks: Mapping[str, Check], query: Mapping[str, list[str]]) -> Reply | None:
     """The answer for /healthz, /livez, /readyz or a check below them; None when there is no such check."""
     page = words[0]
     if len(words) > 1:
@@ -19,7 +19,7 @@ def health_answer(words: Sequence[str], checks: Mapping[str, Check], query: Mapp
         if check is None:
             return None
         trouble = check()
-        return text_answer(200, "ok") if trouble is None else text_answer(500, f"internal server error: {trouble}\n")
+        return text_reply(200, "ok") if trouble is None else text_reply(500, f"internal server error: {trouble}\n")
     excluded = set(query.get("exclude", ()))
     lines, failed = [], []
     for name, check in checks.items():
@@ -29,7 +29,7 @@ def health_answer(words: Sequence[str], checks: Mapping[str, Check], query: Mapp
         state = "excluded: ok" if name in excluded else "ok" if trouble is None else f"failed: {trouble}"
         lines.append(f"[{'-' if trouble else '+'}]{name} {state}\n")
     if failed:
-        return text_answer(500, f"{''.join(lines)}{page} check failed\n")
+        return text_reply(500, f"{''.join(lines)}{page} check failed\n")
     if "verbose" in query:
-        return text_answer(200, f"{''.join(lines)}{page} check passed\n")
-    return text_answer(200, "ok")
+        return text_reply(200, f"{''.join(lines)}{page} check passed\n")
+    return text_reply(200, "ok")

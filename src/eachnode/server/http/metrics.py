@@ -23,10 +23,12 @@ class Metrics:
     cut_off: int = 0
     refused_connections: int = 0
 
-    def done(self, verb: str, resource: str, code: int, elapsed: float) -> None:
-        """One request was answered."""
+    def done(self, verb: str, resource: str, code: int, elapsed: float | None) -> None:
+        """One request was answered; None for a watch, whose duration says nothing."""
         labels = (verb, resource, str(code))
         self.requests[labels] = self.requests.get(labels, 0) + 1
+        if elapsed is None:
+            return
         cells = self.seconds.get(verb)
         if cells is None:
             cells = self.seconds[verb] = [0.0] * (len(BUCKETS) + 2)

@@ -19,7 +19,7 @@ LONGEST_WARNINGS = 4 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """One whole answer, before it knows about compression."""
 
     status: int
@@ -44,25 +44,30 @@ class Answer:
         return web.Response(status=self.status, body=body, headers=headers)
 
 
-def json_answer(
+def json_reply(
     status: int, raw: bytes, form: Form = PLAIN, *, pretty: bool = False, warnings: Iterable[str] = ()
-) -> Answer:
+) -> Reply:
     """An answer whose JSON is at hand, turned into what the form asks for."""
-    return Answer(status, rendered(raw, form, pretty=pretty), content_type(form), {}, tuple(warnings))
+    return Reply(status, rendered(raw, form, pretty=pretty), content_type(form), {}, tuple(warnings))
 
 
-def error_answer(error: ApiError, form: Form = PLAIN, *, pretty: bool = False, warnings: Iterable[str] = ()) -> Answer:
+def error_reply(error: ApiError, form: Form = PLAIN, *, pretty: bool = False, warnings: Iterable[str] = ()) -> Reply:
     """The Status of a refusal."""
     headers = {"X-Content-Type-Options": "nosniff"} if error.code in (401, 403) else {}
     if error.retry_after:
         headers["Retry-After"] = str(int(error.retry_after))
     body = rendered(msgspec.json.encode(error.status.tree()), form, pretty=pretty)
-    return Answer(error.code, body, content_type(form), headers, tuple(warnings))
+    return Reply(error.code, body, content_type(form), headers, tuple(warnings))
 
 
-def text_answer(status: int, text: str, **headers: str) -> Answer:
+def text_reply(status: int, text: str, **headers: str) -> Reply:
     """Plain text."""
-    return Answer(status, text.encode(), "text/plain; charset=utf-8", headers)
+    return Reply(status, text.encode(), "text/plain; charset=utf-8", headers)
+
+
+def unknown_page() -> Reply:
+    """The 404 of a path at which nothing is served at all."""
+    return text_reply(404, "404 page not found\n", **{"X-Content-Type-Options": "nosniff"})
 
 
 def rendered(raw: bytes, form: Form, *, pretty: bool = False) -> bytes:

@@ -1,0 +1,331 @@
+"""From a path and a method to one of the server's verbs, and from what it says to an answer.
+
+A path that no kind serves is a 404, one that is served but not for this method a 405. As in the reference, the former
+is plain text where not even the group is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import msgspec
+from aiohttp import web
+
+from eachnode.objects.deletion import DeleteOptions
+from eachnode.objects.resources import Resource
+from eachnode.objects.status import (
+    BadRequest,
+    Details,
+    MethodNotAllowed,
+    NotFound,
+    UnsupportedMediaType,
+)
+from eachnode.server.api_server import ApiServer
+from eachnode.server.http.connections import Patience
+from eachnode.server.http.incoming import Incoming, body_format, unknown_format, yaml_tree
+from eachnode.server.http.negotiation import YAML, accepted_form, content_type, not_acceptable
+from eachnode.server.http.paths import Target
+from eachnode.server.http.queries import (
+    ListQuery,
+    WriteQuery,
+    delete_options,
+    delete_query,
+    list_query,
+    manager_or_agent,
+    write_query,
+)
+from eachnode.server.http.replies import Reply, json_reply
+from eachnode.server.http.shapes import Shaper
+from eachnode.server.http.watches import Batches, Watches, close, shaped_line
+from eachnode.server.kind import Answer, Call, Caller, Verb
+from eachnode.server.verbs.registry import Served
+from eachnode.server.verbs.watch import WatchOptions
+
+APPLY = "application/apply-patch+yaml"
+CUSTOM_PATCHES = ("application/json-patch+json", "application/merge-patch+json", APPLY)
+PATCHES = (*CUSTOM_PATCHES[:2], "application/strategic-merge-patch+json", APPLY)
+STATUS_VERBS: frozenset[Verb] = frozenset(("get", "patch", "update"))
+_NAMED: Mapping[str, Verb] = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_COLLECTION: Mapping[str, Verb] = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
+LONGEST_WATCH = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a request wants done, before it is known whether there is such a thing."""
+
+    target: Target
+    verb: Verb
+    listing: ListQuery
+
+
+class UnknownPage(Exception):
+    """Nothing at all is served at this path: the answer is the plain 404 page."""
+
+
+def wanted(incoming: Incoming, target: Target) -> Wanted:
+    """The verb a request means; raises what is wrong with its options."""
+    if target.name and not target.watch:
+        verb = "create" if incoming.method == "POST" else _NAMED.get(incoming.method)
+        listing = ListQuery()
+        if verb == "get" and not target.subresource and incoming.query.get("watch", ["0"])[0] not in ("0", "false"):
+            listing = _of_one(list_query(incoming.query), target.name)
+            verb = "watch"
+    else:
+        verb = _COLLECTION.get(incoming.method)
+        listing = (
+            list_query(incoming.query, watch=target.watch) if verb in ("list", "deletecollection") else ListQuery()
+        )
+        if target.name:
+            listing = _of_one(listing, target.name)
+        if verb == "list" and listing.watch:
+            verb = "watch"
+    if verb is None:
+        raise method_not_allowed()
+    return Wanted(target, verb, listing)
+
+
+class Dispatch:
+    """Calls the verbs of the server and shapes what they answer."""
+
+    def __init__(self, api: ApiServer, watches: Watches, patience: Patience) -> None:
+        self._api = api
+        self._watches = watches
+        self._patience = patience
+        self._resources: dict[tuple[str, str, str], Resource] = {}
+
+    def served(self, target: Target) -> Served:
+        """The kind a path names; raises the 404 that fits."""
+        key = (target.group, target.version, target.resource)
+        resource = self._resources.get(key)
+        if resource is not None:
+            try:
+                return self._api.registry.served(resource)
+            except NotFound:
+                del self._resources[key]  # It was a custom kind, and has gone.
+        for served in self._api.registry:
+            if (served.resource.group, served.resource.version, served.resource.plural) == key:
+                self._resources[key] = served.resource
+                return served
+        built_in = any(one.resource.group == target.group and one.kind.definition for one in self._api.registry)
+        if not built_in:
+            raise UnknownPage
+        raise no_such_resource()
+
+    async def answer(
+        self, request: web.BaseRequest, incoming: Incoming, ask: Wanted, caller: Caller
+    ) -> Reply | web.StreamResponse:
+        """Carries out what was asked; a watch is streamed from within."""
+        target, verb = ask.target, ask.verb
+        served = self.served(target)
+        _check_served(served, target, verb)
+        form = accepted_form(incoming.accept)
+        call = Call(caller, self._api.registry.now(), verb)
+        shaper = Shaper(served.kind, form, ask.listing.include_object)
+        match verb:
+            case "watch":
+                return await self._watch(request, call, served, ask, shaper)
+            case "list":
+                return await self._list(incoming, call, served, ask, shaper)
+            case "deletecollection":
+                return await self._delete_collection(incoming, call, served, ask, shaper)
+            case "get":
+                answer = await self._api.get_as(
+                    call, served.resource, target.name, target.namespace, subresource=target.subresource
+                )
+            case _:
+                answer = await self._write(incoming, call, served, target)
+        return self._reply(incoming, call, answer, shaper)
+
+    async def _list(self, incoming: Incoming, call: Call, served: Served, ask: Wanted, shaper: Shaper) -> Reply:
+        query = ask.listing
+        page = await self._api.list_as(
+            call,
+            served.resource,
+            ask.target.namespace,
+            labels=query.labels,
+            fields=query.fields,
+            limit=query.limit,
+            after=query.continues,
+            version=query.version,
+            match=query.match,
+        )
+        return json_reply(200, shaper.many(page, call.now), shaper.form, pretty=incoming.pretty)
+
+    async def _watch(
+        self, request: web.BaseRequest, call: Call, served: Served, ask: Wanted, shaper: Shaper
+    ) -> web.StreamResponse:
+        query = ask.listing
+        if shaper.form.media == YAML:
+            raise not_acceptable(("application/json", "application/json;stream=watch"))
+        chance = self._api.registry.chance.random()
+        timeout = float(query.timeout) if query.timeout else LONGEST_WATCH / 2 * (1 + chance)
+        version = query.version
+        if query.initial is False and version in ("", "0"):
+            version = str(self._api.store.committed)  # From now on, and nothing of what is there.
+        options = WatchOptions(version=version, initial=bool(query.initial), bookmarks=query.bookmarks, timeout=timeout)
+        batches = self._api.watch_as(
+            call,
+            served.resource,
+            ask.target.namespace,
+            labels=query.labels,
+            fields=query.fields,
+            options=options,
+        )
+        line = shaped_line(shaper, self._api.registry.now)
+        return await self._watches.serve(
+            request,
+            batches if query.bookmarks else _without_bookmarks(batches),
+            line,
+            content_type(shaper.form, stream=True),
+        )
+
+    async def _write(self, incoming: Incoming, call: Call, served: Served, target: Target) -> Answer:
+        """POST, PUT, PATCH and DELETE of one object or subresource."""
+        if call.verb == "delete":
+            options = await self._delete_options(incoming, call)
+            return await self._api.delete_as(call, served.resource, target.name, target.namespace, options=options)
+        if call.verb == "patch":
+            return await self._patch(incoming, call, served, target)
+        body = await incoming.body(self._patience)
+        media = body_format(incoming.media)
+        kind = "CreateOptions" if call.verb == "create" else "UpdateOptions"
+        _take_options(call, write_query(incoming.query, kind), incoming)
+        if call.verb == "update":
+            return await self._api.update_as(
+                call, served.resource, target.name, body, target.namespace, subresource=target.subresource, media=media
+            )
+        return await self._api.create_as(
+            call,
+            served.resource,
+            body,
+            target.namespace,
+            name=target.name,
+            subresource=target.subresource,
+            media=media,
+        )
+
+    async def _patch(self, incoming: Incoming, call: Call, served: Served, target: Target) -> Answer:
+        language = incoming.media
+        if language not in PATCHES and served.kind.definition:
+            raise UnsupportedMediaType("415: Unsupported Media Type", details=Details())
+        if language not in (PATCHES if served.kind.definition else CUSTOM_PATCHES):
+            raise unknown_format(CUSTOM_PATCHES)
+        body = await incoming.body(self._patience)
+        options = write_query(incoming.query, "PatchOptions", apply=language == APPLY)
+        _take_options(call, options, incoming)
+        return await self._api.patch_as(
+            call,
+            served.resource,
+            target.name,
+            body,
+            language,
+            target.namespace,
+            subresource=target.subresource,
+        )
+
+    async def _delete_collection(
+        self, incoming: Incoming, call: Call, served: Served, ask: Wanted, shaper: Shaper
+    ) -> Reply:
+        options = await self._delete_options(incoming, call)
+        page = await self._api.delete_collection_as(
+            call,
+            served.resource,
+            ask.target.namespace,
+            labels=ask.listing.labels,
+            fields=ask.listing.fields,
+            options=options,
+        )
+        return json_reply(200, shaper.many(page, call.now), shaper.form, pretty=incoming.pretty)
+
+    async def _delete_options(self, incoming: Incoming, call: Call) -> DeleteOptions:
+        body = await incoming.body(self._patience)
+        if body:
+            options = delete_options(_delete_tree(body, body_format(incoming.media)))
+        else:
+            options = delete_query(incoming.query)
+        call.dry_run = bool(options.dry_run)
+        return options
+
+    def _reply(self, incoming: Incoming, call: Call, answer: Answer, shaper: Shaper) -> Reply:
+        if answer.media != "application/json":
+            return Reply(answer.code, bytes(answer.document.raw), answer.media)
+        if shaper.form.shape and _is_status(answer):
+            raw = bytes(answer.document.raw)
+        else:
+            raw = shaper.one(answer.document, call.now)
+        return json_reply(answer.code, raw, shaper.form, pretty=incoming.pretty, warnings=call.warnings)
+
+
+def no_such_resource() -> NotFound:
+    """The 404 of a path within a known group."""
+    return NotFound("the server could not find the requested resource", details=Details())
+
+
+def method_not_allowed() -> MethodNotAllowed:
+    """The 405 of a path that is served, but not for this method."""
+    return MethodNotAllowed("the server does not allow this method on the requested resource", details=Details())
+
+
+def _check_served(served: Served, target: Target, verb: Verb) -> None:
+    """Raises the 404 or 405 unless this kind has such a path and this verb there."""
+    if target.too_deep or not all((target.group or target.version, target.resource)):
+        raise no_such_resource()
+    namespaced = served.resource.namespaced
+    across = namespaced and not target.namespace
+    if (target.namespace and not namespaced) or (across and target.name and not target.watch):
+        raise no_such_resource()
+    if target.subresource:
+        if verb not in _subresource_verbs(served, target.subresource):
+            raise method_not_allowed()
+        return
+    if across and verb in ("create", "deletecollection"):
+        raise method_not_allowed()
+    if verb not in served.kind.verbs or (target.name and verb == "create"):
+        raise method_not_allowed()
+
+
+def _subresource_verbs(served: Served, name: str) -> frozenset[Verb]:
+    rules = served.subresources.get(name)
+    if rules is not None:
+        return rules.verbs
+    if name == "status" and served.kind.has_status:
+        return STATUS_VERBS
+    raise no_such_resource()
+
+
+def _take_options(call: Call, options: WriteQuery, incoming: Incoming) -> None:
+    call.field_manager = manager_or_agent(options.field_manager, incoming.user_agent)
+    call.field_validation = options.field_validation
+    call.dry_run = options.dry_run
+    call.force = bool(options.force)
+
+
+def _of_one(listing: ListQuery, name: str) -> ListQuery:
+    """A list or watch of the one object of that name."""
+    return replace(listing, fields=f"metadata.name={name}")
+
+
+def _delete_tree(body: bytes, media: str) -> Mapping[str, object]:
+    try:
+        tree = yaml_tree(body) if media == "yaml" else msgspec.json.decode(body)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"DeleteOptions cannot be read: {error}") from None
+    if not isinstance(tree, dict) or tree.get("kind", "DeleteOptions") != "DeleteOptions":
+        raise BadRequest("decoded object cannot be converted to DeleteOptions")
+    return tree
+
+
+def _is_status(answer: Answer) -> bool:
+    return answer.document.raw[:16] == b'{"kind":"Status"' or b'"kind":"Status"' in bytes(answer.document.raw[:60])
+
+
+async def _without_bookmarks(batches: Batches) -> Batches:
+    """The same watch for a client that did not ask for bookmarks."""
+    try:
+        async for batch in batches:
+            if kept := [event for event in batch if event.type != "BOOKMARK"]:
+                yield kept
+    finally:
+        await close(batches)

@@ -1,0 +1,167 @@
+"""Other shapes of objects and lists: rows of a Table, or their metadata alone.
+
+The bytes of `metadata` are taken over as they are; nothing else of an object is decoded unless its row needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from eachnode.objects.document import Document
+from eachnode.objects.resources import Resource
+from eachnode.objects.status import NotAcceptable
+from eachnode.objects.watching import Page
+from eachnode.server.http.negotiation import META_GROUP, Form
+from eachnode.server.kind import Column, Kind, Tree
+
+
+class _Metadata(msgspec.Struct):
+    metadata: msgspec.Raw
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+
+
+class _Versioned(msgspec.Struct):
+    metadata: _Version
+
+
+_METADATA = msgspec.json.Decoder(_Metadata)
+_ENCODER = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True, slots=True)
+class Shaper:
+    """Turns objects of one kind into the shape that was agreed upon."""
+
+    kind: Kind
+    form: Form
+    include: str = "Metadata"  # What a Table's rows carry of their object: Metadata, Object or None.
+
+    def one(self, document: Document, now: float) -> bytes:
+        """One object."""
+        match self.form.shape:
+            case "Table":
+                return self.table([document], {"resourceVersion": version_of(document)}, now)
+            case "PartialObjectMetadata":
+                return self.partial(document)
+            case "PartialObjectMetadataList":
+                raise self._mismatch("not a list")
+            case _:
+                return bytes(document.raw)
+
+    def many(self, page: Page, now: float) -> bytes:
+        """A page of a list."""
+        match self.form.shape:
+            case "Table":
+                return self.table(page.documents, list_metadata(page), now)
+            case "PartialObjectMetadataList":
+                items = (self.partial(document) for document in page.documents)
+                head = {"kind": "PartialObjectMetadataList", "apiVersion": self._meta_version}
+                return list_text(head, list_metadata(page), items)
+            case "PartialObjectMetadata":
+                raise self._mismatch("a list")
+            case _:
+                return plain_list(self.kind.resource, page)
+
+    def table(self, documents: Sequence[Document], metadata: Tree, now: float, *, headers: bool = True) -> bytes:
+        """Objects as rows, under column definitions unless they were sent before."""
+        columns = [_column(column) for column in self.kind.columns] if headers else None
+        rows = [self._row(document, now) for document in documents]
+        head = {"kind": "Table", "apiVersion": self._meta_version, "metadata": metadata}
+        return _ENCODER.encode({**head, "columnDefinitions": columns, "rows": rows})
+
+    def partial(self, document: Document) -> bytes:
+        """The metadata of an object, as an object."""
+        metadata = _METADATA.decode(document.raw).metadata
+        head = b'{"kind":"PartialObjectMetadata","apiVersion":"%b","metadata":' % self._meta_version.encode()
+        return head + bytes(metadata) + b"}"
+
+    @property
+    def _meta_version(self) -> str:
+        return f"{META_GROUP}/{self.form.version or 'v1'}"
+
+    def _row(self, document: Document, now: float) -> Tree:
+        tree = document.tree()
+        if self.kind.row is None:
+            metadata = tree["metadata"]
+            cells: list[Any] = [metadata.get("name", ""), metadata.get("creationTimestamp")]
+        else:
+            cells = self.kind.row(tree, now)
+        row: Tree = {"cells": cells}
+        if self.include == "Object":
+            row["object"] = tree
+        elif self.include == "Metadata":
+            row["object"] = msgspec.Raw(self.partial(document))
+        return row
+
+    def _mismatch(self, what: str) -> NotAcceptable:
+        return NotAcceptable(
+            f"you requested {self.form.shape}, but the requested object is {what} ({self.kind.resource.kind})"
+        )
+
+
+class TableWatch:
+    """A watch whose events are Tables of one row; only the first carries the column definitions."""
+
+    def __init__(self, shaper: Shaper) -> None:
+        self._shaper = shaper
+        self._told_columns = False
+
+    def one(self, document: Document, now: float, *, bookmark: bool) -> bytes:
+        """The Table of one event."""
+        headers, self._told_columns = not self._told_columns, True
+        version = {"resourceVersion": version_of(document)}
+        if bookmark:
+            return self._bookmark(document, version, headers=headers)
+        return self._shaper.table([document], version, now, headers=headers)
+
+    def _bookmark(self, document: Document, version: Tree, *, headers: bool) -> bytes:
+        """A row without content, whose object says how far the watch has come."""
+        shaper = self._shaper
+        table = msgspec.json.decode(shaper.table([], version, 0.0, headers=headers))
+        cells = [None] * len(shaper.kind.columns)
+        table["rows"] = [{"cells": cells, "object": msgspec.Raw(shaper.partial(document))}]
+        return _ENCODER.encode(table)
+
+
+def plain_list(resource: Resource, page: Page) -> bytes:
+    """A list of whole objects."""
+    head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+    return list_text(head, list_metadata(page), (bytes(document.raw) for document in page.documents))
+
+
+def list_text(head: Tree, metadata: Tree, items: Iterable[bytes]) -> bytes:
+    """The text of a list whose items are text already."""
+    start = _ENCODER.encode({**head, "metadata": metadata})
+    return b'%b,"items":[%b]}' % (start[:-1], b",".join(items))
+
+
+def list_metadata(page: Page) -> Tree:
+    """Where a page stands."""
+    metadata: Tree = {"resourceVersion": page.version}
+    if page.continues:
+        metadata["continue"] = page.continues
+    if page.remaining is not None:
+        metadata["remainingItemCount"] = page.remaining
+    return metadata
+
+
+def version_of(document: Document) -> str:
+    """An object's resourceVersion."""
+    return document.read(_Versioned).metadata.resource_version
+
+
+def _column(column: Column) -> Tree:
+    return {
+        "name": column.name,
+        "type": column.type,
+        "format": column.format,
+        "description": column.description,
+        "priority": column.priority,
+    }
