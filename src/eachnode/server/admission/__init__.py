@@ -1,0 +1,42 @@
+"""What a default cluster asks of every write before it is judged: steps that complete an object or refuse it.
+
+They run in this order, between a kind's own preparation and its validation. A step reads what else there is, and never
+writes.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from eachnode.server.admission.default_tolerations import DefaultTolerations
+from eachnode.server.admission.namespace_lifecycle import NamespaceLifecycle
+from eachnode.server.admission.new_node_taint import NewNodeTaint
+from eachnode.server.admission.pod_priority import PodPriority
+from eachnode.server.admission.quota_check import QuotaCheck
+from eachnode.server.admission.service_addresses import ServiceAddresses
+from eachnode.server.admission.single_default_class import SingleDefaultClass
+from eachnode.server.kind import Call, Kind, Reader, Tree
+
+
+class Admission(Protocol):
+    """One step."""
+
+    def admit(self, kind: Kind, tree: Tree, old: Tree | None, call: Call, reader: Reader) -> None:
+        """Changes the tree in place, or raises an ApiError; `old` is None when the object is new."""
+        ...
+
+
+def default_admission() -> tuple[Admission, ...]:
+    """The steps of a default cluster; they keep notes between calls, so each server has its own."""
+    return (
+        NamespaceLifecycle(),
+        NewNodeTaint(),
+        PodPriority(),
+        DefaultTolerations(),
+        SingleDefaultClass(),
+        ServiceAddresses(),
+        QuotaCheck(),
+    )
+
+
+__all__ = ["Admission", "default_admission"]

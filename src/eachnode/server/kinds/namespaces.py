@@ -11,12 +11,14 @@ from typing import Any
 
 from eachnode.objects.formats import qualified_name
 from eachnode.objects.resources import NAMESPACES
+from eachnode.objects.status import Details, Forbidden
 from eachnode.server.field_errors import FieldError, invalid
 from eachnode.server.kind import ALL_VERBS, Call, Column, Kind, Subresource, Tree
 from eachnode.server.kinds import name_rules
 from eachnode.server.kinds.rows import AGE, NAME, age_of, at, name_of
 
 FINALIZER = "kubernetes"
+IMMORTAL = ("default", "kube-system", "kube-public")  # kube-node-lease may go; it comes back when nodes need it.
 NAME_LABEL = "kubernetes.io/metadata.name"
 _STANDARD_FINALIZERS = (FINALIZER, "orphan", "foregroundDeletion")
 
@@ -85,6 +87,9 @@ def _validate_status(new: Tree, _old: Tree) -> Iterator[FieldError]:
 
 
 def _end(tree: Tree) -> None:
+    if (name := name_of(tree)) in IMMORTAL:
+        details = Details(name=name, kind=NAMESPACES.plural)
+        raise Forbidden(f'namespaces "{name}" is forbidden: this namespace may not be deleted', details=details)
     tree.setdefault("status", {})["phase"] = "Terminating"
 
 

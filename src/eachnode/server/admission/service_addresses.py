@@ -1,0 +1,133 @@
+"""Services get an address within the cluster, and ports on the nodes where they want some.
+
+An address is chosen by the service's name, so that the same objects always get the same addresses; where it is taken,
+the next free one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from ipaddress import IPv4Address, IPv4Network
+from zlib import crc32
+
+import msgspec
+
+from eachnode.objects.resources import SERVICES
+from eachnode.objects.status import InternalError
+from eachnode.server.field_errors import invalid, refusal
+from eachnode.server.kind import Call, Kind, Reader, Tree
+from eachnode.server.kinds.services import HEADLESS, is_headless, needs_node_ports
+
+ADDRESSES = IPv4Network("10.96.0.0/12")
+NODE_PORTS = range(30000, 32768)
+
+
+class _Port(msgspec.Struct, frozen=True, rename="camel"):
+    protocol: str = "TCP"
+    node_port: int = 0
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    cluster_ips: tuple[str, ...] = msgspec.field(default=(), name="clusterIPs")
+    ports: tuple[_Port, ...] | None = None
+
+
+class _Name(msgspec.Struct, frozen=True):
+    name: str
+    namespace: str = ""
+
+
+class _Service(msgspec.Struct, frozen=True):
+    metadata: _Name
+    spec: _Spec = _Spec()
+
+
+class ServiceAddresses:
+    """Hands out what services need and nobody else has."""
+
+    def admit(self, kind: Kind, tree: Tree, old: Tree | None, call: Call, reader: Reader) -> None:  # noqa: ARG002  # the shape of admission
+        """Fills in addresses and node ports; refuses those that are taken."""
+        if kind.resource != SERVICES:
+            return
+        others = tuple(_others(tree, reader))
+        spec = tree["spec"]
+        if spec["type"] != "ExternalName":
+            was = (old or {}).get("spec", {})
+            _give_address(tree, spec, was, {ip for service in others for ip in service.spec.cluster_ips})
+            _fill_families(spec)
+        if needs_node_ports(spec):
+            taken = {(port.protocol, port.node_port) for service in others for port in service.spec.ports or ()}
+            _give_node_ports(tree, spec, taken)
+
+
+def _others(tree: Tree, reader: Reader) -> Iterator[_Service]:
+    about = tree["metadata"]
+    for document in reader.documents(SERVICES):
+        service = document.read(_Service)
+        if (service.metadata.namespace, service.metadata.name) != (about.get("namespace", ""), about.get("name", "")):
+            yield service
+
+
+def _give_address(tree: Tree, spec: Tree, was: Tree, taken: set[str]) -> None:
+    asked = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
+    if not asked:
+        first = crc32(_key(tree).encode()) % (ADDRESSES.num_addresses - 512)
+        asked = [_first_free(lambda index: str(ADDRESSES[256 + index]), first, ADDRESSES.num_addresses - 512, taken)]
+    elif asked[0] != HEADLESS and asked != was.get("clusterIPs"):
+        for ip in asked:
+            if problem := _problem_of(ip, taken):
+                error = invalid("spec.clusterIPs", asked, f"failed to allocate IP {ip}: {problem}")
+                raise refusal(SERVICES, tree["metadata"].get("name", ""), [error])
+    spec["clusterIP"], spec["clusterIPs"] = asked[0], asked
+
+
+def _problem_of(ip: str, taken: set[str]) -> str:
+    if ip in taken:
+        return "provided IP is already allocated"
+    try:
+        inside = IPv4Address(ip) in ADDRESSES
+    except ValueError:
+        return ""  # Validation says what is wrong with it.
+    return "" if inside else f"the provided IP ({ip}) is not in the valid range. The range of valid IPs is {ADDRESSES}"
+
+
+def _fill_families(spec: Tree) -> None:
+    both = is_headless(spec) and not spec.get("selector")
+    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if both else "SingleStack")
+    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if both else ["IPv4"])
+
+
+def _give_node_ports(tree: Tree, spec: Tree, taken: set[tuple[str, int]]) -> None:
+    used = set(taken)
+    for index, port in enumerate(spec.get("ports") or ()):
+        protocol, number = port["protocol"], port.get("nodePort", 0)
+        if not number:
+            first = crc32(f"{_key(tree)}/{port.get('port')}".encode()) % len(NODE_PORTS)
+            busy = {str(number) for known, number in used if known == protocol}
+            number = int(_first_free(lambda index: str(NODE_PORTS[index]), first, len(NODE_PORTS), busy))
+            port["nodePort"] = number
+        elif problem := _port_problem(protocol, number, taken):
+            error = invalid(f"spec.ports[{index}].nodePort", number, problem)
+            raise refusal(SERVICES, tree["metadata"].get("name", ""), [error])
+        used.add((protocol, number))
+
+
+def _port_problem(protocol: str, number: int, taken: set[tuple[str, int]]) -> str:
+    if (protocol, number) in taken:
+        return "provided port is already allocated"
+    if number in NODE_PORTS:
+        return ""
+    return f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS[0]}-{NODE_PORTS[-1]}"
+
+
+def _first_free(candidate: Callable[[int], str], first: int, count: int, taken: set[str]) -> str:
+    for step in range(count):
+        found = candidate((first + step) % count)
+        if found not in taken:
+            return found
+    raise InternalError("failed to allocate a serviceIP: range is full")
+
+
+def _key(tree: Tree) -> str:
+    about = tree["metadata"]
+    return f"{about.get('namespace', '')}/{about.get('name', '')}"

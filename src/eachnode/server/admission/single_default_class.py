@@ -1,0 +1,22 @@
+"""At most one priority class is the default."""
+
+from __future__ import annotations
+
+from eachnode.objects.resources import PRIORITY_CLASSES
+from eachnode.server.admission.pod_priority import default_class
+from eachnode.server.admission.refusals import forbidden
+from eachnode.server.kind import Call, Kind, Reader, Tree
+
+
+class SingleDefaultClass:
+    """Looks for another default when a class wants to be it."""
+
+    def admit(self, kind: Kind, tree: Tree, old: Tree | None, call: Call, reader: Reader) -> None:  # noqa: ARG002  # the shape of admission
+        """Refuses a second default."""
+        if kind.resource != PRIORITY_CLASSES or not tree.get("globalDefault"):
+            return
+        present = default_class(reader.documents(PRIORITY_CLASSES))
+        name = tree["metadata"].get("name", "")
+        if present is not None and (old is None or present.metadata.name != name):
+            reason = f"PriorityClass {present.metadata.name} is already marked as default. Only one default can exist"
+            raise forbidden(PRIORITY_CLASSES, name, reason)
