@@ -120,7 +120,7 @@ class SimulatedPodStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
     container_statuses: tuple[ContainerStatus, ...] | None = None
 
 
-class SimulatedPod(WorkloadPod, frozen=True, kw_only=True, dict=True, gc=False):
+class SimulatedPod(WorkloadPod, frozen=True, kw_only=True, dict=True):
     """A pod as the kubelet reads it."""
 
     metadata: Metadata
@@ -144,7 +144,7 @@ class SimulatedNodeStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=T
     addresses: tuple[NodeAddress, ...] | None = None
 
 
-class SimulatedNode(WorkloadNode, frozen=True, kw_only=True, dict=True, gc=False):
+class SimulatedNode(WorkloadNode, frozen=True, kw_only=True, dict=True):
     """A node as the kubelet reads it."""
 
     metadata: Metadata

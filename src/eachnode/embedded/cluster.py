@@ -1,0 +1,113 @@
+"""A whole cluster in one process: the server, and the loops that call it directly, without sockets.
+
+The HTTP front is not part of it: `embedded.serving` puts one before a cluster, the simulation does without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Protocol
+
+from eachnode.client.door import Door
+from eachnode.controllers.daemonset import DaemonSetController
+from eachnode.controllers.garbage_collector import GarbageCollector
+from eachnode.controllers.kubelet import Kubelet, create_nodes, node_trees
+from eachnode.controllers.namespaces import NamespaceOptions, Namespaces
+from eachnode.controllers.node_lifecycle import NodeLifecycle
+from eachnode.controllers.pod_garbage_collector import PodGarbageCollector, PodGarbageOptions
+from eachnode.controllers.scheduler import Scheduler
+from eachnode.embedded.options import COMPONENTS, ClusterOptions, Component
+from eachnode.objects.clock import Chance, Clock
+from eachnode.server.api_server import ApiServer
+from eachnode.server.setup import make_server
+from eachnode.server.store import IN_MEMORY, Store
+
+log = logging.getLogger(__name__)
+
+RESTART_PAUSE = 1.0  # Seconds until a loop that failed is begun anew.
+DATABASE = "cluster.sqlite"
+
+
+class Loop(Protocol):
+    """What every component is."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        ...
+
+
+Maker = Callable[[Door, Clock, Chance, ClusterOptions], Loop]
+
+_MAKERS: dict[Component, Maker] = {
+    "controller": lambda door, clock, chance, _: DaemonSetController(door, clock=clock, chance=chance),
+    "scheduler": lambda door, clock, chance, _: Scheduler(door, clock=clock, chance=chance),
+    "garbage-collector": lambda door, clock, chance, _: GarbageCollector(door, clock=clock, chance=chance),
+    "node-lifecycle": lambda door, clock, chance, _: NodeLifecycle(door, clock=clock, chance=chance),
+    "pod-garbage-collector": lambda door, clock, chance, options: PodGarbageCollector(
+        door, clock=clock, chance=chance, options=PodGarbageOptions(quarantine=options.pod_quarantine)
+    ),
+    "namespaces": lambda door, clock, chance, options: Namespaces(
+        door, clock=clock, chance=chance, options=NamespaceOptions(root_certificates=options.root_certificates)
+    ),
+    "kubelet": lambda door, clock, chance, options: Kubelet(
+        door, clock=clock, chance=chance, options=options.kubelet
+    ),
+}
+
+
+class EmbeddedCluster:
+    """The server and its loops; an async context manager that runs them."""
+
+    def __init__(self, options: ClusterOptions, *, clock: Clock, chance: Chance) -> None:
+        self.options = options
+        self._clock = clock
+        self._chance = chance
+        path: str | Path = IN_MEMORY
+        if options.data_dir is not None:
+            options.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path = options.data_dir / DATABASE
+        self.store = Store.open(path, clock=clock, synchronous=options.synchronous)
+        self.server: ApiServer = make_server(self.store, clock=clock, chance=chance)
+        self.loops: dict[Component, Loop] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> EmbeddedCluster:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Begin all loops, and create the nodes asked for that are not there yet."""
+        for component in COMPONENTS:
+            if component in self.options.components:
+                maker = _MAKERS[component]
+                self._spawn(self._supervise(component, maker), component)
+        if self.options.nodes:
+            trees = list(node_trees(self.options.nodes, self.options.node_template))
+            await create_nodes(self.server, trees)
+
+    async def stop(self) -> None:
+        """End all loops, then close the store."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        self.store.close()
+
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        self._tasks.append(asyncio.create_task(work, name=name))
+
+    async def _supervise(self, component: Component, maker: Maker) -> None:
+        """Run one loop; should it fail, that is told and it begins anew, and the others go on."""
+        while True:
+            loop = self.loops[component] = maker(self.server, self._clock, self._chance, self.options)
+            try:
+                await loop.run()
+            except Exception:
+                log.exception("%s failed and begins anew", component)
+            await asyncio.sleep(RESTART_PAUSE)

@@ -1,0 +1,37 @@
+"""Which pods nobody will ever finish."""
+
+from __future__ import annotations
+
+from eachnode.decisions.pod_garbage import MortalPod, doomed
+from eachnode.objects.document import Document
+
+
+def pod(name: str, *, node: str = "", phase: str = "Running", going: bool = False, created: int = 0) -> MortalPod:
+    deleted = ',"deletionTimestamp":"2026-01-01T00:00:00Z"' if going else ""
+    return Document(
+        f'{{"metadata":{{"namespace":"n","name":"{name}","creationTimestamp":"2026-01-01T00:00:{created:02d}Z"{deleted}}},'
+        f'"spec":{{"nodeName":"{node}"}},"status":{{"phase":"{phase}"}}}}'.encode()
+    ).read(MortalPod)
+
+
+def names(*pods: MortalPod, gone: frozenset[str] = frozenset(), allowed: int = 100) -> list[str]:
+    return [removal.pod.metadata.name for removal in doomed(pods, gone, allowed)]
+
+
+def test_pods_of_a_node_that_is_gone_go_and_those_of_others_stay() -> None:
+    pods = pod("a", node="gone"), pod("b", node="there"), pod("c")
+    assert names(*pods, gone=frozenset({"gone"})) == ["a"]
+
+
+def test_a_pod_deleted_before_it_was_bound_goes() -> None:
+    assert names(pod("a", going=True), pod("b", node="there", going=True)) == ["a"]
+
+
+def test_the_oldest_finished_pods_beyond_the_threshold_go() -> None:
+    pods = [pod(f"p{age}", node="there", phase="Failed", created=age) for age in (3, 1, 2)]
+    assert names(*pods, allowed=1) == ["p1", "p2"]
+    assert names(*pods, allowed=3) == []
+
+
+def test_a_threshold_of_none_keeps_all_finished_pods() -> None:
+    assert names(*(pod(f"p{age}", node="there", phase="Succeeded") for age in range(5)), allowed=0) == []
