@@ -22,6 +22,7 @@ from yarl import URL
 import eachnode
 from eachnode.client.access import Access
 from eachnode.client.credentials import ClientCertificate
+from eachnode.client.discovery import discover
 from eachnode.client.door import PatchKind
 from eachnode.client.watch_lines import watch_batch
 from eachnode.objects.clock import Chance
@@ -40,6 +41,7 @@ CHUNK = 1 << 18  # Bytes buffered of a watch before the server has to wait for u
 KEPT_IDLE = 30.0  # Seconds that an unused connection is kept.
 
 JSON = "application/json"
+LOOPABLE = frozenset({"list", "watch", "delete"})
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 
 
@@ -209,6 +211,17 @@ class Cluster:
         """DELETE."""
         body = msgspec.json.encode(options) if options is not None else b""
         return Document(await self._write("DELETE", resource.path(namespace, name), {}, body, JSON))
+
+    async def delete_collection(
+        self, resource: Resource, namespace: str = "", *, labels: str = "", options: DeleteOptions | None = None
+    ) -> None:
+        """DELETE of a collection."""
+        body = msgspec.json.encode(options) if options is not None else b""
+        await self._write("DELETE", resource.path(namespace), {"labelSelector": labels}, body, JSON)
+
+    async def served(self) -> Sequence[Resource]:
+        """The kinds that can be listed, watched and deleted, from discovery."""
+        return [resource for resource, kind in await discover(self.fetch) if LOOPABLE.issubset(kind.verbs)]
 
     async def fetch(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """GET any path: discovery, the version, the health."""

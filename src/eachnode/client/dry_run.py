@@ -78,3 +78,10 @@ class DryRun(Intercepting):
         """What would be deleted."""
         trial = msgspec.structs.replace(options or DeleteOptions(), dry_run=("All",))
         return await super().delete(resource, name, namespace, options=trial)
+
+    async def delete_collection(
+        self, resource: Resource, namespace: str = "", *, labels: str = "", options: DeleteOptions | None = None
+    ) -> None:
+        """Nothing is deleted; a refusal is told."""
+        trial = msgspec.structs.replace(options or DeleteOptions(), dry_run=("All",))
+        await super().delete_collection(resource, namespace, labels=labels, options=trial)

@@ -17,7 +17,7 @@ from eachnode.objects.meta import Key
 from eachnode.objects.resources import Resource
 from eachnode.objects.watching import Page, WatchEvent
 
-Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete"]
+Verb = Literal["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 READS: frozenset[Verb] = frozenset({"get", "list", "watch"})
 
 Answer = TypeVar("Answer")
@@ -182,6 +182,19 @@ class Intercepting:
         """DELETE."""
         call = Call("delete", resource, Key(namespace, name))
         return await self.request(call, lambda: self._door.delete(resource, name, namespace, options=options))
+
+    async def delete_collection(
+        self, resource: Resource, namespace: str = "", *, labels: str = "", options: DeleteOptions | None = None
+    ) -> None:
+        """DELETE of a collection."""
+        await self.request(
+            Call("deletecollection", resource, Key(namespace, "")),
+            lambda: self._door.delete_collection(resource, namespace, labels=labels, options=options),
+        )
+
+    async def served(self) -> Sequence[Resource]:
+        """What is served; discovery is open to everybody and no business of interceptors."""
+        return await self._door.served()
 
 
 async def close_watch(stream: AsyncIterator[Sequence[WatchEvent]]) -> None:

@@ -233,7 +233,7 @@ class Informer(Generic[View]):
 
     def _replace(self, fresh: dict[Key, View], version: str) -> None:
         """Everything is now exactly this: deliver what differs."""
-        if _older(version, self.version) and self._stale_answers < STALE_ANSWERS:
+        if older(version, self.version) and self._stale_answers < STALE_ANSWERS:
             self._stale_answers += 1
             raise StaleAnswer(f"the server answered as of version {version}, but we have seen {self.version}")
         self._stale_answers = 0
@@ -301,12 +301,12 @@ class Informer(Generic[View]):
             return
         self._move_to(metadata.resource_version)
         old = self._items.get(metadata.key)
-        if old is not None and not _older(metadata.resource_version, old.metadata.resource_version):
+        if old is not None and not older(metadata.resource_version, old.metadata.resource_version):
             del self._items[metadata.key]
             changes.append((old, None))
 
     def _move_to(self, version: str) -> None:
-        if version and not _older(version, self.version):
+        if version and not older(version, self.version):
             self.version = version
 
     def _deliver(self, changes: Sequence[Change[View]]) -> None:
@@ -385,7 +385,8 @@ class Informer(Generic[View]):
         await asyncio.sleep(pause)
 
     def _pause(self, error: Exception) -> float:
-        grown = min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, 60), LONGEST_PAUSE)
+        failures = max(self._failures, self._gone_in_a_row - 1)
+        grown = min(FIRST_PAUSE * 2.0 ** min(failures - 1, 60), LONGEST_PAUSE)
         asked = (error.retry_after if isinstance(error, ApiError) else None) or 0.0
         return max(asked, grown * (0.5 + self._chance.random() / 2))
 
@@ -410,7 +411,7 @@ def _difference(old: View | None, new: View) -> Iterable[Change[View]]:
     return ((old, new),)
 
 
-def _older(version: str, than: str) -> bool:
+def older(version: str, than: str) -> bool:
     """Whether a resourceVersion is surely older: both are numbers, and it is the smaller one."""
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
