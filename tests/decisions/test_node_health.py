@@ -31,6 +31,11 @@ def node(ready: str = "True", *taints: str, unschedulable: bool = False, **condi
     return msgspec.convert(tree, WatchedNode)
 
 
+def with_condition(kind: str, status: str) -> WatchedNode:
+    conditions = [{"type": "Ready", "status": "True"}, {"type": kind, "status": status}]
+    return msgspec.convert({"metadata": {"name": "n"}, "status": {"conditions": conditions}}, WatchedNode)
+
+
 def _taint(text: str) -> dict[str, str]:
     key, effect = text.split(":")
     return {"key": key, "effect": effect}
@@ -53,7 +58,7 @@ def wanted(node: WatchedNode, expel: bool | None = None) -> list[str] | None:
     ],
 )
 def test_a_condition_becomes_its_taint_and_takes_it_along(condition: str, status: str, key: str) -> None:
-    troubled = node("True" if condition != "Ready" else "", **{condition: status})
+    troubled = node(status) if condition == "Ready" else with_condition(condition, status)
     assert wanted(troubled) == [f"node.kubernetes.io/{key}:NoSchedule"]
     assert wanted(node("True", f"node.kubernetes.io/{key}:NoSchedule")) == []
 

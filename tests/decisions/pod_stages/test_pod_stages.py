@@ -91,7 +91,7 @@ def _with_start(status: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_built_in_stages_lead_every_pod_to_ready_and_out_again() -> None:
     for timing in ("instant", "lifelike"):
-        layers = KubeletOptions(timing=timing).layers  # type: ignore[arg-type]  # the two literals
+        layers = KubeletOptions(timing=timing).layers
         subject, seen = pod(), []
         while (stage := choose(layers, subject, state_of(subject), NODE, 0.5)) is not None:
             seen.append(stage.next.state)
