@@ -62,10 +62,10 @@ class Sacrifice:
 
 @dataclass(frozen=True, slots=True)
 class NoSacrifice:
-    """That no sacrifice helps, in kube-scheduler's words; `waits` when one was made already and takes effect."""
+    """That no sacrifice is made, in kube-scheduler's words, and whether the node it waits for remains the one."""
 
     message: str
-    waits: bool = False
+    keeps_nomination: bool = False
 
 
 def preempt(
@@ -73,9 +73,9 @@ def preempt(
 ) -> Sacrifice | NoSacrifice:
     """The smallest sacrifice that makes room for the pod, or why none does."""
     if pod.spec.preemption_policy == "Never":
-        return NoSacrifice(NEVER)
+        return NoSacrifice(NEVER, keeps_nomination=True)
     if _is_waiting(pod, landscape, diagnosis):
-        return NoSacrifice(WAITING, waits=True)
+        return NoSacrifice(WAITING, keeps_nomination=True)
     questions = Questions(pod, landscape)
     found: list[Sacrifice] = []
     tried: list[tuple[str, ...]] = []

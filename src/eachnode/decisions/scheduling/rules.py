@@ -70,7 +70,13 @@ class Questions:
 
 def helped_by(rules: Iterable[str]) -> frozenset[Change]:
     """The changes that could make these rules answer differently."""
-    changes: set[Change] = set()
-    for name in rules:
-        changes |= RULE_NAMED[name].helped_by
-    return frozenset(changes)
+    return _union(RULE_NAMED[name].helped_by for name in rules)
+
+
+def helped_from_afar(rules: Iterable[str]) -> frozenset[Change]:
+    """The changes of one node after which these rules could answer differently for another one."""
+    return _union(RULE_NAMED[name].helped_by for name in rules if RULE_NAMED[name].spans_nodes)
+
+
+def _union(changes: Iterable[frozenset[Change]]) -> frozenset[Change]:
+    return frozenset(change for each in changes for change in each)
