@@ -212,7 +212,9 @@ def _sub_entry(resource: Resource, name: str, group: str, version: str, answers:
 def _subresources(kind: Kind) -> list[tuple[str, tuple[str, str, str, Sequence[str]]]]:
     """Each subresource with the group, version and kind it gives, and its verbs, by name."""
     found: dict[str, tuple[str, str, str, Sequence[str]]] = {
-        name: (sub.group, sub.version, sub.kind, sorted(sub.verbs)) for name, sub in kind.subresources.items()
+        name: (sub.group, sub.version, sub.kind, sorted(sub.verbs))
+        for name, sub in kind.subresources.items()
+        if name  # Without one it is the kind itself that is asked.
     }
     if kind.has_status and "status" not in found:
         found["status"] = ("", "", kind.resource.kind, _STATUS_VERBS)

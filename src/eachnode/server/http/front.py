@@ -18,6 +18,7 @@ from eachnode.objects.resources import PODS, SERVICE_ACCOUNTS, Resource
 from eachnode.objects.status import AlreadyExists, NotFound
 from eachnode.server.api_server import ApiServer
 from eachnode.server.http.authentication import Authenticator, tokens_from_file
+from eachnode.server.http.authority import FrontAuthority
 from eachnode.server.http.authorization import Authorizer
 from eachnode.server.http.certificates import Certificates, names_for
 from eachnode.server.http.connections import Listener, Patience
@@ -33,6 +34,8 @@ from eachnode.server.http.private_files import kept_secret
 from eachnode.server.http.tokens import AccountClaims, AccountTokens
 from eachnode.server.http.watches import Watches
 from eachnode.server.kind import Tree
+from eachnode.server.kinds.reviews import review_kinds
+from eachnode.server.kinds.token_requests import service_account_kind
 
 LOOKS_AT_CERTIFICATES_EVERY = 6 * 3600.0
 _EVERYWHERE = ("", "*", "0.0.0.0", "::")  # noqa: S104  # compared with; TLS is a must there
@@ -92,6 +95,9 @@ class Front:
         self._server: asyncio.Server | None = None
         self._upkeep: asyncio.Task[None] | None = None
         api.registry.admission = (*api.registry.admission, NoEscalation(self.authorizer))
+        authority = FrontAuthority(self.authorizer, self.authenticator, self.accounts)
+        for kind in (*review_kinds(authority), service_account_kind(authority.issue, authority.audiences)):
+            api.registry.register(kind)
 
     @property
     def ca_pem(self) -> str:
