@@ -1,0 +1,85 @@
+"""Pods as a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eachnode.objects import formats
+from eachnode.objects.resources import PODS
+from eachnode.server.field_errors import FieldError
+from eachnode.server.kind import Kind, Tree
+from eachnode.server.kinds import name_rules
+from eachnode.server.kinds.pod_defaults import default_pod
+from eachnode.server.kinds.pod_parts import inner
+from eachnode.server.kinds.pod_preparation import prepare_create, prepare_status, prepare_update
+from eachnode.server.kinds.pod_rows import COLUMNS, row
+from eachnode.server.kinds.pod_status import validate_pod_status
+from eachnode.server.kinds.pod_subresources import SUBRESOURCES
+from eachnode.server.kinds.pod_update import validate_pod_update
+from eachnode.server.kinds.pod_validation import validate_new_pod, validate_pod
+from eachnode.server.kinds.pod_warnings import warnings_for
+
+
+def _validate(tree: Tree) -> Iterator[FieldError]:
+    yield from validate_pod(tree)
+    yield from validate_new_pod(tree)
+
+
+def _warn(new: Tree, old: Tree | None) -> Iterator[str]:
+    """People make pods; what changes them is mostly programs, which read no warnings."""
+    if old is not None:
+        return
+    if problems := formats.dns_label(new["metadata"].get("name", "")):
+        yield (
+            "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; "
+            f"a DNS label is recommended: [{' '.join(problems)}]"
+        )
+    yield from warnings_for(new, "")
+
+
+def grace(tree: Tree, asked: int | None) -> int:
+    """How long a pod may take to end: no time at all when it never began or has ended."""
+    if not inner(tree, "spec", "nodeName") or inner(tree, "status", "phase") in ("Failed", "Succeeded"):
+        return 0
+    wanted = inner(tree, "spec", "terminationGracePeriodSeconds") if asked is None else asked
+    return 1 if (wanted or 0) < 0 else wanted or 0
+
+
+def _address(tree: Tree) -> str:
+    addresses = inner(tree, "status", "podIPs") or ()
+    return str(addresses[0].get("ip", "")) if addresses else ""
+
+
+PODS_KIND = Kind(
+    resource=PODS,
+    singular="pod",
+    definition="io.k8s.api.core.v1.Pod",
+    short_names=("po",),
+    categories=("all",),
+    has_status=True,
+    default=default_pod,
+    prepare_create=prepare_create,
+    prepare_update=prepare_update,
+    prepare_status=prepare_status,
+    validate=_validate,
+    validate_update=validate_pod_update,
+    whole_update=True,
+    validate_status=validate_pod_status,
+    validate_name=name_rules.dns_subdomain,
+    warn=_warn,
+    grace=grace,
+    returns_deleted=True,
+    subresources=SUBRESOURCES,
+    columns=COLUMNS,
+    row=row,
+    fields={
+        "spec.nodeName": lambda tree: inner(tree, "spec", "nodeName") or "",
+        "spec.restartPolicy": lambda tree: inner(tree, "spec", "restartPolicy") or "",
+        "spec.schedulerName": lambda tree: inner(tree, "spec", "schedulerName") or "",
+        "spec.serviceAccountName": lambda tree: inner(tree, "spec", "serviceAccountName") or "",
+        "spec.hostNetwork": lambda tree: "true" if inner(tree, "spec", "hostNetwork") else "false",
+        "status.phase": lambda tree: inner(tree, "status", "phase") or "",
+        "status.podIP": _address,
+        "status.nominatedNodeName": lambda tree: inner(tree, "status", "nominatedNodeName") or "",
+    },
+)
