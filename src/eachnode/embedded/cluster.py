@@ -52,9 +52,7 @@ _MAKERS: dict[Component, Maker] = {
     "namespaces": lambda door, clock, chance, options: Namespaces(
         door, clock=clock, chance=chance, options=NamespaceOptions(root_certificates=options.root_certificates)
     ),
-    "kubelet": lambda door, clock, chance, options: Kubelet(
-        door, clock=clock, chance=chance, options=options.kubelet
-    ),
+    "kubelet": lambda door, clock, chance, options: Kubelet(door, clock=clock, chance=chance, options=options.kubelet),
 }
 
 

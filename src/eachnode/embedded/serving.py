@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import shutil
 import tempfile
@@ -13,17 +14,19 @@ from pathlib import Path
 from eachnode.embedded.cluster import EmbeddedCluster
 from eachnode.embedded.options import ClusterOptions
 from eachnode.objects.clock import Chance, Clock
+from eachnode.objects.resources import NODES, SERVICE_ACCOUNTS
+from eachnode.objects.status import NotFound
 from eachnode.runtime.clock import SystemClock
 from eachnode.server.http import Front, HttpOptions
-from eachnode.server.http.kubeconfig import write_kubeconfig
 
 
 @dataclass(frozen=True, slots=True)
 class ServingOptions:
     """Where the cluster is served, and to whom."""
 
-    listen: str = "127.0.0.1:0"
-    token: str = ""  # Empty: a random one.
+    host: str = "127.0.0.1"
+    port: int = 0  # Any free one.
+    token: str = ""  # Empty: a random one, kept in the data directory.
     kubeconfig: Path | None = None  # None: in the data directory.
     insecure_http: bool = False
 
@@ -35,6 +38,47 @@ class Serving:
     cluster: EmbeddedCluster
     url: str
     kubeconfig: Path
+
+    async def ready(self, patience: float = 20.0) -> bool:
+        """Whether, within so many seconds, everything works together: accounts are there, nodes take pods."""
+        try:
+            async with asyncio.timeout(patience):
+                await self._namespaces_ready()
+                await self._nodes_ready()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _namespaces_ready(self) -> None:
+        while "namespaces" in self.cluster.options.components:
+            try:
+                await self.cluster.server.get(SERVICE_ACCOUNTS, "default", "default")
+            except NotFound:
+                await asyncio.sleep(0.01)
+            else:
+                return
+
+    async def _nodes_ready(self) -> None:
+        options = self.cluster.options
+        if not options.nodes or not {"kubelet", "node-lifecycle"} <= set(options.components):
+            return
+        waited_for = {f"node-{number}" for number in range(1, options.nodes + 1)}
+        stream = self.cluster.server.watch(NODES, initial=True)
+        async for batch in stream:
+            for event in batch:
+                if event.type != "BOOKMARK":
+                    tree = event.document.tree()
+                    if not _is_fresh(tree):
+                        waited_for.discard(tree["metadata"]["name"])
+            if not waited_for:
+                return
+
+
+def _is_fresh(node: dict[str, object]) -> bool:
+    """Whether the node still carries the taint that it is created with."""
+    spec = node.get("spec")
+    taints = spec.get("taints") or () if isinstance(spec, dict) else ()
+    return any(taint.get("key") == "node.kubernetes.io/not-ready" for taint in taints)
 
 
 @asynccontextmanager
@@ -49,19 +93,19 @@ async def serve(
             front = Front(
                 cluster.server,
                 HttpOptions(
-                    listen=serving.listen,
+                    host=serving.host,
+                    port=serving.port,
                     token=serving.token,
                     data_dir=directory,
                     insecure_http=serving.insecure_http,
                 ),
-                clock=clock,
             )
             url = await front.start()
-            cluster.options = replace(options, root_certificates=front.authority_pem)
-            kubeconfig = serving.kubeconfig or directory / "kubeconfig"
-            write_kubeconfig(kubeconfig, url, front.authority_pem, front.token)
-            await cluster.start()
             try:
+                cluster.options = replace(options, root_certificates=front.ca_pem)
+                kubeconfig = serving.kubeconfig or directory / "kubeconfig"
+                front.write_kubeconfig(kubeconfig)
+                await cluster.start()
                 yield Serving(cluster, url, kubeconfig)
             finally:
                 await front.stop()

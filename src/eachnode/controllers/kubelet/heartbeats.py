@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 LEASE_NAMESPACE = "kube-node-lease"
 STOPPED = "eachnode.dev/stopped"  # A node with this annotation is dead: no sign of life, nothing happens on it.
+REBOOTED = "eachnode.dev/rebooted"  # When this annotation changes the node starts anew.
 DEFAULT_SIZE = {"cpu": "4", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"}
 HEALTHY = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),

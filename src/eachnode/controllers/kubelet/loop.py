@@ -14,10 +14,11 @@ from dataclasses import dataclass
 import msgspec
 
 from eachnode.client.door import Door, PatchKind
-from eachnode.controllers.kubelet.heartbeats import Heartbeats, is_stopped
+from eachnode.controllers.kubelet.fleet import create_nodes, node_trees
+from eachnode.controllers.kubelet.heartbeats import REBOOTED, Heartbeats, is_stopped
 from eachnode.controllers.kubelet.options import KubeletOptions
 from eachnode.decisions.pod_stages.room import Refusal, Room
-from eachnode.decisions.pod_stages.stages import Stage, choose, seconds_until
+from eachnode.decisions.pod_stages.stages import Outcome, Selection, Stage, choose, seconds_until
 from eachnode.decisions.pod_stages.states import PodState, state_of
 from eachnode.decisions.pod_stages.status import Place, pull_error, refused, status_after
 from eachnode.decisions.pod_stages.view import SimulatedNode, SimulatedPod
@@ -31,6 +32,12 @@ from eachnode.runtime.informer import Informer
 from eachnode.runtime.queue import WorkQueue, work
 
 log = logging.getLogger(__name__)
+
+REBOOT = Stage("its node was rebooted", Selection(PodState.READY), Outcome(PodState.CRASHED, 255, "Unknown"))
+
+
+def _boot(node: SimulatedNode) -> str | None:
+    return (node.metadata.annotations or {}).get(REBOOTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class Kubelet:
         self._on_node: defaultdict[str, dict[Key, None]] = defaultdict(dict)
         self._due: dict[Key, Due] = {}
         self._failed_pulls: dict[str, int] = {}
+        self._rebooted: set[Key] = set()  # Pods whose containers end with their node and start once more.
         self._given_addresses = 0
         self._dirty: WorkQueue[Key] = WorkQueue(clock)
         self._events = EventRecorder(door, clock=clock, chance=chance, component="kubelet")
@@ -64,6 +72,7 @@ class Kubelet:
             door, NODES, SimulatedNode, clock=clock, chance=chance, keep=lambda node: node.is_simulated
         )
         self._pods = Informer(door, PODS, SimulatedPod, clock=clock, chance=chance, fields="spec.nodeName!=")
+        self.synced = self._pods.synced
         self._nodes.subscribe(self._notice_node)
         self._pods.subscribe(self._notice_pod)
 
@@ -72,6 +81,8 @@ class Kubelet:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._nodes.run())
             await self._nodes.synced.wait()
+            if self._options.create:
+                await create_nodes(self._door, list(node_trees(self._options.create, self._options.template)))
             tasks.create_task(self._pods.run())
             tasks.create_task(self._heartbeats.run())
             tasks.create_task(self._events.run())
@@ -86,8 +97,11 @@ class Kubelet:
             self._mine[name] = new
         self._heartbeats.notice(new, name)
         came_back = new is not None and not is_stopped(new) and (old is None or is_stopped(old))
-        if came_back:
+        rebooted = new is not None and old is not None and _boot(old) != _boot(new)
+        if came_back or rebooted:
             for key in self._on_node.get(name, ()):
+                if rebooted:
+                    self._rebooted.add(key)
                 self._dirty.add(key)
 
     def _notice_pod(self, old: SimulatedPod | None, new: SimulatedPod | None) -> None:
@@ -120,6 +134,11 @@ class Kubelet:
         if pod is None or node is None or is_stopped(node):
             return None
         state = state_of(pod)
+        if key in self._rebooted:
+            self._rebooted.discard(key)
+            if state in (PodState.READY, PodState.STARTED):
+                await self._advance(pod, node, REBOOT)
+                return None
         if state is PodState.BOUND:
             refusal = self._admission(pod, node)
             if refusal is not None:

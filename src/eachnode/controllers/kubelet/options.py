@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 
@@ -44,6 +45,8 @@ class KubeletOptions:
     lease_every: float = 10.0  # Seconds between renewals of a node's lease.
     lease_seconds: int = 40
     status_every: float = 300.0  # Seconds between heartbeats in the node's status.
+    create: int = 0  # Nodes to create at the start, those not there yet.
+    template: Mapping[str, Any] | None = None  # A Node whose labels, taints and sizes they take.
     events: bool | None = None  # Whether each step of a pod is told in events; None: in lifelike timing only.
     layers: tuple[Layer, ...] = field(init=False)
 

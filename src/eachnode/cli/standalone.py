@@ -1,0 +1,143 @@
+"""Runs one loop alone against any cluster: health, metrics, leader election and an orderly end around it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from eachnode.cli.running import connected, run, work_until_told
+from eachnode.client.door import Door
+from eachnode.objects.clock import Chance, Clock
+from eachnode.objects.resources import Resource
+from eachnode.objects.status import Unreachable
+from eachnode.runtime.clock import SystemClock
+from eachnode.runtime.leader import LeaderElection
+from eachnode.runtime.logs import start_logging
+from eachnode.runtime.metrics import Metrics
+from eachnode.runtime.serving import Endpoint
+
+log = logging.getLogger(__name__)
+
+
+class Loop(Protocol):
+    """A component."""
+
+    @property
+    def synced(self) -> asyncio.Event:
+        """Set once it has seen the present objects."""
+        ...
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        ...
+
+
+Maker = Callable[[Door, Clock, Chance, Metrics], Loop]
+
+
+@dataclass(frozen=True, slots=True)
+class Standalone:
+    """How a loop is run alone."""
+
+    name: str
+    kubeconfig: str | None = None
+    context: str | None = None
+    metrics_listen: tuple[str, int] | None = None
+    leader_elect: bool = False
+    lease_namespace: str = "kube-system"
+    max_in_flight: int = 64
+    log_format: str = "text"
+    log_level: str = "info"
+    must_list: Resource | None = None  # Asked for at the start, so that a missing permission is said at once.
+
+
+def run_alone(standalone: Standalone, make: Maker) -> None:
+    """Run the loop until SIGTERM or SIGINT, then let it finish, give up its lease and return."""
+    start_logging("json" if standalone.log_format == "json" else "text", standalone.log_level)
+    run(lambda: work_until_told(lambda: _Running(standalone, make).run()))
+
+
+class _Running:
+    """One run of one loop."""
+
+    def __init__(self, standalone: Standalone, make: Maker) -> None:
+        self._options = standalone
+        self._make = make
+        self._clock = SystemClock()
+        self._chance = random.Random()
+        self._metrics = Metrics()
+        self._loop: Loop | None = None
+        self._election: LeaderElection | None = None
+        self._trouble = ""
+
+    async def run(self) -> None:
+        options = self._options
+        agent = f"eachnode-{options.name}"
+        async with connected(
+            options.kubeconfig, options.context, max_in_flight=options.max_in_flight, user_agent=agent
+        ) as (cluster, _):
+            endpoint = Endpoint(self._metrics, ready=self._checks(), state=self._state)
+            if options.metrics_listen is not None:
+                port = await endpoint.start(*options.metrics_listen)
+                log.info("health and metrics at port %d", port)
+            try:
+                await self._check_access(cluster)
+                await self._lead_or_work(self._metrics.metered(cluster))
+            finally:
+                await endpoint.stop()
+
+    async def _lead_or_work(self, door: Door) -> None:
+        if not self._options.leader_elect:
+            await self._work(door)
+            return
+        identity = f"{socket.gethostname()}_{os.getpid()}_{self._chance.getrandbits(32):08x}"
+        self._election = LeaderElection(
+            door,
+            clock=self._clock,
+            chance=self._chance,
+            identity=identity,
+            name=f"eachnode-{self._options.name}",
+            namespace=self._options.lease_namespace,
+        )
+        fenced = self._election.fenced(door)
+        await self._election.run(lambda: self._work(fenced))
+
+    async def _work(self, door: Door) -> None:
+        self._loop = self._make(door, self._clock, self._chance, self._metrics)
+        await self._loop.run()
+
+    async def _check_access(self, door: Door) -> None:
+        """A refusal ends the program with its sentence; a server that is only away is waited for."""
+        while self._options.must_list is not None:
+            try:
+                await door.list(self._options.must_list, limit=1)
+            except Unreachable as error:
+                self._trouble = f"the server cannot be reached: {error}"
+                log.warning("waits for the server, because %s", error)
+                await asyncio.sleep(1 + self._chance.random())
+            else:
+                self._trouble = ""
+                return
+
+    def _checks(self) -> Mapping[str, Callable[[], str]]:
+        return {"server": lambda: self._trouble, "caches": self._caches}
+
+    def _caches(self) -> str:
+        if self._election is not None and not self._election.leading:
+            return ""  # A follower is ready to take over; that is all it has to be.
+        if self._loop is None or not self._loop.synced.is_set():
+            return "the present objects have not all been seen yet"
+        return ""
+
+    def _state(self) -> str:
+        if self._election is None:
+            return "works alone"
+        if self._election.leading:
+            return "leader"
+        return f"follower of {self._election.leader or 'nobody yet'}"
