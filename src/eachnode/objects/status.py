@@ -53,6 +53,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw
     message: str = ""
     status: str = ""
     details: Details | None = None
+    metadata: dict[str, str] = {}  # `continue`, with which an expired list may go on.
 
     def tree(self) -> dict[str, Any]:
         """As it goes over the wire."""
@@ -77,11 +78,20 @@ class ApiError(Exception):
         self.reason = self.REASON if reason is None else reason
         self.message = message
         self.details = details
+        self.continues = ""  # With which an expired list may go on, though inconsistently.
 
     @property
     def status(self) -> Status:
         """The Status object that says this error."""
-        return Status(code=self.code, reason=self.reason, message=self.message, status="Failure", details=self.details)
+        metadata = {"continue": self.continues} if self.continues else {}
+        return Status(
+            code=self.code,
+            reason=self.reason,
+            message=self.message,
+            status="Failure",
+            details=self.details,
+            metadata=metadata,
+        )
 
     @property
     def retry_after(self) -> float | None:
@@ -205,4 +215,6 @@ _BY_CODE: dict[int, type[ApiError]] = {kind.CODE: kind for kind in _KINDS} | {50
 def error_from(status: Status) -> ApiError:
     """The exception that stands for a server's Status."""
     kind = AlreadyExists if status.reason == "AlreadyExists" else _BY_CODE.get(status.code, ApiError)
-    return kind(status.message, code=status.code, reason=status.reason, details=status.details)
+    error = kind(status.message, code=status.code, reason=status.reason, details=status.details)
+    error.continues = status.metadata.get("continue", "")
+    return error

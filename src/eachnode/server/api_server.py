@@ -14,10 +14,13 @@ from eachnode.objects.deletion import DeleteOptions
 from eachnode.objects.document import Document
 from eachnode.objects.resources import Resource
 from eachnode.objects.watching import Page, WatchEvent
-from eachnode.server.kind import Answer, Call, Caller, Kind
-from eachnode.server.store import Store
-from eachnode.server.verbs import create, delete, listing, patch, reading, update, watch
+from eachnode.server.kind import Answer, Asked, Call, Caller, Kind, Subresource
+from eachnode.server.store import Reaction, Store
+from eachnode.server.verbs import create, delete, delete_collection, get, listing, patch, update, watch
+from eachnode.server.verbs.handlers import ask
+from eachnode.server.verbs.listing import ListOptions, parsed_version
 from eachnode.server.verbs.registry import Admission, Registry
+from eachnode.server.verbs.selecting import selection
 from eachnode.server.verbs.watch import WatchOptions
 
 Media = Literal["json", "yaml"]
@@ -33,6 +36,32 @@ class ApiServer:
     ) -> None:
         self.store = store
         self.registry = Registry(store, kinds, clock=clock, chance=chance, admission=admission)
+
+    # What is served ---------------------------------------------------------------------------------------------------
+
+    def register(self, kind: Kind) -> None:
+        """Serves a kind from now on, in place of what was served under the same name."""
+        self.registry.register(kind)
+
+    def unregister(self, resource: Resource) -> None:
+        """Serves a kind no longer; its objects must be gone already."""
+        self.registry.unregister(resource)
+
+    def kind_for(self, group: str, version: str, plural: str) -> Kind | None:
+        """The kind that is served under this name, or None."""
+        served = self.registry.find(group, version, plural)
+        return None if served is None else served.kind
+
+    def handle(self, resource: Resource, subresource: str, rules: Subresource) -> None:
+        """Serves a subresource of a kind, or with no name the kind itself: one that is asked, not stored."""
+        self.registry.served(resource).subresources[subresource] = rules
+
+    def follow(self, resource: Resource, react: Reaction) -> None:
+        """Calls `react` with every object of a kind before and after each commit that changes it, present ones first.
+
+        It is called before the writer is answered, and must not write.
+        """
+        self.registry.served(resource).shelf.follow(react)
 
     # The door ---------------------------------------------------------------------------------------------------------
 
@@ -137,9 +166,8 @@ class ApiServer:
         self, resource: Resource, namespace: str = "", *, labels: str = "", options: DeleteOptions | None = None
     ) -> None:
         """DELETE all selected objects of a kind."""
-        for document in (await self.list(resource, namespace, labels=labels)).documents:
-            about = document.tree()["metadata"]
-            await self.delete(resource, about["name"], about.get("namespace", ""), options=options)
+        call = self._call("deletecollection", dry_run=bool(options and options.dry_run))
+        await self.delete_collection_as(call, resource, namespace, labels=labels, options=options or NO_OPTIONS)
 
     async def served(self) -> Sequence[Resource]:
         """Every kind that is served with list, watch and delete."""
@@ -151,12 +179,16 @@ class ApiServer:
     async def get_as(
         self, call: Call, resource: Resource, name: str, namespace: str = "", *, subresource: str = ""
     ) -> Answer:
-        """One object."""
-        return Answer(await reading.get(self.registry, self.registry.served(resource), namespace, name))
+        """One object, or its subresource."""
+        served = self.registry.served(resource)
+        if served.asks(subresource):
+            asked = Asked(kind=served.kind, subresource=subresource, verb="get", namespace=namespace, name=name)
+            return await self._settled(lambda: ask(self.registry, call, served, asked))
+        return Answer(get.get(served, namespace, name))
 
     async def list_as(
         self,
-        call: Call,
+        call: Call,  # noqa: ARG002  # all verbs are called alike
         resource: Resource,
         namespace: str = "",
         *,
@@ -169,11 +201,12 @@ class ApiServer:
     ) -> Page:
         """A page of objects."""
         served = self.registry.served(resource)
-        return await listing.list_page(self.registry, served, reading.selection(served, namespace, labels, fields))
+        options = ListOptions(limit=limit, after=after, version=version, match=match)
+        return listing.list_page(self.registry, served, selection(served, namespace, labels, fields), options)
 
-    async def watch_as(
+    def watch_as(
         self,
-        call: Call,
+        call: Call,  # noqa: ARG002  # all verbs are called alike
         resource: Resource,
         namespace: str = "",
         *,
@@ -181,11 +214,10 @@ class ApiServer:
         fields: str = "",
         options: WatchOptions,
     ) -> AsyncIterator[Sequence[WatchEvent]]:
-        """Changes in batches."""
+        """Changes in batches; a query that makes no sense is refused at once, all else while the watch runs."""
         served = self.registry.served(resource)
-        chosen = reading.selection(served, namespace, labels, fields)
-        async for batch in watch.watch(self.registry, served, chosen, options):
-            yield batch
+        chosen = selection(served, namespace, labels, fields)
+        return watch.watch(self.registry, served, chosen, parsed_version(options.version), options)
 
     async def create_as(
         self,
@@ -198,8 +230,19 @@ class ApiServer:
         subresource: str = "",
         media: Media = "json",
     ) -> Answer:
-        """POST."""
+        """POST of an object, or to the subresource of one."""
         served = self.registry.served(resource)
+        if subresource or served.asks(""):
+            asked = Asked(
+                kind=served.kind,
+                subresource=subresource,
+                verb="create",
+                namespace=namespace,
+                name=name,
+                body=body,
+                media=media,
+            )
+            return await self._settled(lambda: ask(self.registry, call, served, asked))
         return await self._settled(lambda: create.create(self.registry, call, served, namespace, body, media))
 
     async def update_as(
@@ -244,6 +287,21 @@ class ApiServer:
         """DELETE one object."""
         served = self.registry.served(resource)
         return await self._settled(lambda: delete.delete(self.registry, call, served, namespace, name, options))
+
+    async def delete_collection_as(
+        self,
+        call: Call,
+        resource: Resource,
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        options: DeleteOptions = NO_OPTIONS,
+    ) -> Page:
+        """DELETE all selected objects of a kind; answers with them as they were."""
+        served = self.registry.served(resource)
+        chosen = selection(served, namespace, labels, fields)
+        return await delete_collection.delete_collection(self.registry, call, served, chosen, options)
 
     # ------------------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from eachnode.server.store.changes import Change, Told
 from eachnode.server.store.database import StoreError
 from eachnode.server.store.history import Follower, HistoryLimits
 from eachnode.server.store.selection import EVERYTHING, Selection
-from eachnode.server.store.shelf import Shelf
+from eachnode.server.store.shelf import Reaction, Shelf
 from eachnode.server.store.store import IN_MEMORY, Store
 from eachnode.server.store.stored import Stored
 
@@ -14,6 +14,7 @@ __all__ = [
     "Change",
     "Follower",
     "HistoryLimits",
+    "Reaction",
     "Selection",
     "Shelf",
     "Store",

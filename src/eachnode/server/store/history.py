@@ -111,7 +111,7 @@ class History:
         start = self._index_after(version)
         index = selection.index()
         if index is None:
-            return Follower(self, self.main, selection, self.main.first + start)
+            return Follower(self, self.main, selection, self.main.first + start, [])
         dimension, value = index
         lane = self._lanes.setdefault(dimension, {}).setdefault(value, Lane())
         missed = [told for change in self.main.changes[start:] if (told := change.told_to(selection))]
@@ -137,9 +137,7 @@ class History:
 class Follower:
     """A cursor into the history: hands out what its selection sees, in order, a batch at a time."""
 
-    def __init__(
-        self, history: History, lane: Lane, selection: Selection, position: int, missed: Sequence[Told] = ()
-    ) -> None:
+    def __init__(self, history: History, lane: Lane, selection: Selection, position: int, missed: list[Told]) -> None:
         self._history = history
         self._lane = lane
         self._selection = selection
@@ -155,7 +153,7 @@ class Follower:
         if start < 0:
             newest = lane.changes[0].version if lane.changes else self._history.oldest
             raise Gone(f"too old resource version: {newest} ({self._history.oldest})")
-        changes = lane.changes[start:] if start else lane.changes
+        changes = lane.changes[start:]
         self._position = lane.end
         if self._selection.everything:
             found = [change.told for change in changes]
@@ -163,8 +161,8 @@ class Follower:
             selection = self._selection
             found = [told for change in changes if (told := change.told_to(selection))]
         if self._missed:
-            found = [*self._missed, *found]
-            self._missed = ()
+            found = self._missed + found
+            self._missed = []
         return found
 
     async def wait(self) -> None:

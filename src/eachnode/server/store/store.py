@@ -2,14 +2,15 @@
 
 A write is checked against the newest state and stands there at once; the commit follows in the same turn of the event
 loop, one for all writes that wait by then. Until it is done the writer is not answered, watchers are not told, and
-readers who would see the write wait too (`settled`). When the commit fails, the writes are undone and their writers
-told so. Everything happens in the loop's own thread, so that a whole cluster can run on virtual time.
+readers see what was before. When the commit fails, the writes are undone and their writers told so. Everything happens
+in the loop's own thread, so that a whole cluster can run on virtual time.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,7 @@ from eachnode.server.store.database import (
 )
 from eachnode.server.store.history import HistoryLimits, Lane
 from eachnode.server.store.shelf import Shelf
-from eachnode.server.store.stored import FieldReaders, Stored, stored_from_row
+from eachnode.server.store.stored import FieldReader, FieldReaders, Place, Stored, stored_from_row
 
 IN_MEMORY = ":memory:"
 _EXPIRED_AT_ONCE = 200
@@ -49,7 +50,7 @@ class Store:
         self._start = max(database.oldest, 1)  # What happened up to here nobody can tell.
         self._version = max(database.version, 1)  # A list of nothing has a version too, and it is not 0.
         self._pending: list[tuple[Shelf, Change]] = []
-        self._waiters: list[asyncio.Future[Exception | None]] = []
+        self._waiters: list[asyncio.Future[str | None]] = []
         self._expiring: deque[tuple[Shelf, Stored]] = deque()
         self._nap: asyncio.TimerHandle | None = None
         self.committed = self._version
@@ -83,13 +84,16 @@ class Store:
 
     # Shelves ----------------------------------------------------------------------------------------------------------
 
-    def shelf(self, resource: Resource, readers: FieldReaders | None = None, lifetime: float | None = None) -> Shelf:
+    def shelf(
+        self, resource: Resource, fields: Mapping[str, FieldReader] | None = None, lifetime: float | None = None
+    ) -> Shelf:
         """The objects of one kind: those stored before, when it is opened for the first time."""
         known = self._shelves.get(resource.qualified)
         if known is None:
-            objects = [self._restored(row, readers or {}) for row in self._rows.pop(resource.qualified, ())]
+            readers = FieldReaders(fields or {})
+            objects = [self._restored(row, readers) for row in self._rows.pop(resource.qualified, ())]
             start = self._discarded.get(resource.qualified, self._start)
-            known = Shelf(resource, readers or {}, objects, start=start, limits=self._limits, lifetime=lifetime)
+            known = Shelf(resource, readers, objects, start=start, limits=self._limits, lifetime=lifetime)
             self._shelves[resource.qualified] = known
             self._expiring.extend(sorted(((known, stored) for stored in objects if stored.expires), key=_due))
             self._schedule_expiry()
@@ -105,7 +109,7 @@ class Store:
 
     def _restored(self, row: Row, readers: FieldReaders) -> Stored:
         try:
-            return stored_from_row(row.body, readers, version=row.version, born=row.born, expires=row.expires)
+            return stored_from_row(row.body, readers, Place(row.version, row.born, row.expires))
         except (msgspec.DecodeError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(f"the database is damaged: object {row.born} of {row.resource}: {error}") from error
 
@@ -126,27 +130,21 @@ class Store:
         if new is not None and new.expires is not None:
             self._expiring.append((shelf, new))
 
-    def expiry(self, shelf: Shelf) -> float | None:
-        """When an object written there now will expire; None for never."""
-        return None if shelf.lifetime is None else self._clock.now() + shelf.lifetime
+    def place(self, shelf: Shelf, old: Stored | None) -> Place:
+        """The place of the version that is written next, in place of an old one or as a new object."""
+        version = self.next_version()
+        expires = None if shelf.lifetime is None else self._clock.now() + shelf.lifetime
+        return Place(version, version if old is None else old.born, expires)
 
     async def settled(self) -> None:
         """Returns when all writes so far are committed; raises Unavailable when they could not be."""
-        failure = await self._outcome()
-        if failure is not None:
-            raise failure
-
-    async def readable(self, shelf: Shelf) -> None:
-        """Returns when what the shelf shows is committed."""
-        while shelf.newest > self.committed:
-            await self._outcome()
-
-    async def _outcome(self) -> Exception | None:
         if not self._pending:
-            return None
-        waiter: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+            return
+        waiter: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
-        return await waiter
+        failure = await waiter
+        if failure is not None:
+            raise Unavailable(f"the change was not stored, nothing is changed: {failure}")
 
     # Committing -------------------------------------------------------------------------------------------------------
 
@@ -162,7 +160,8 @@ class Store:
                 waiter.set_result(failure)
         self._schedule_expiry()
 
-    def _commit(self, batch: list[tuple[Shelf, Change]]) -> Exception | None:
+    def _commit(self, batch: list[tuple[Shelf, Change]]) -> str | None:
+        """Writes a batch to the database; answers with what went wrong."""
         rows: dict[int, Row | None] = {}
         for shelf, change in batch:
             rows[change.present.born] = None if change.new is None else _row(shelf, change.new)
@@ -171,10 +170,10 @@ class Store:
             kept = [row for row in rows.values() if row is not None]
             self._database.commit(kept, [born for born, row in rows.items() if row is None], version)
         except CommitFailed as error:
-            for shelf, change in reversed(batch):
-                shelf.undo(change, self.committed)
+            for shelf in dict.fromkeys(shelf for shelf, _ in batch):
+                shelf.revert()
             self.trouble = str(error)
-            return Unavailable(f"the change was not stored, nothing is changed: {error}")
+            return self.trouble
         self.trouble = None
         self.committed = version
         self._publish(batch)
@@ -184,9 +183,10 @@ class Store:
         """Writes history, and wakes those who follow it."""
         touched: dict[Lane, None] = {}  # A dict keeps the order, so that a simulation repeats itself.
         for shelf, change in batch:
-            touched.update(dict.fromkeys(shelf.history.append(change)))
+            touched.update(dict.fromkeys(shelf.publish(change)))
         now = self._clock.now()
         for shelf in dict.fromkeys(shelf for shelf, _ in batch):
+            shelf.confirm()
             shelf.history.forget(now)
         for lane in touched:
             lane.wake()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -10,46 +11,83 @@ import msgspec
 from eachnode.objects.document import Document
 
 Tree = dict[str, Any]
-FieldReaders = Mapping[str, Callable[[Tree], str]]
+FieldReader = Callable[[Tree], str]
 NO_VALUES: Mapping[str, str] = {}
+
+
+@dataclass(slots=True)
+class FieldReaders:
+    """The selectable fields of a kind: those read from every object as it is written, and those read when asked for."""
+
+    at_once: Mapping[str, FieldReader] = field(default_factory=dict)
+    late: dict[str, FieldReader] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one version of an object stands in the store."""
+
+    version: int
+    born: int  # The version the object was created at, which also numbers its row in the database.
+    expires: float | None = None
 
 
 class Stored:
     """One version of one object; never changed, only replaced."""
 
-    __slots__ = ("born", "document", "expires", "fields", "labels", "name", "namespace", "path", "uid", "version")
+    __slots__ = (
+        "_fields",
+        "_readers",
+        "born",
+        "document",
+        "expires",
+        "labels",
+        "name",
+        "namespace",
+        "path",
+        "uid",
+        "version",
+    )
 
     def __init__(
         self,
         document: Document,
+        place: Place,
+        readers: FieldReaders,
         *,
         namespace: str,
         name: str,
         uid: str,
-        version: int,
-        labels: Mapping[str, str] = NO_VALUES,
+        labels: Mapping[str, str],
         fields: Mapping[str, str] = NO_VALUES,
-        born: int = 0,
-        expires: float | None = None,
     ) -> None:
         self.document = document
+        self.version = place.version
+        self.born = place.born
+        self.expires = place.expires
         self.namespace = namespace
         self.name = name
         self.path = path_of(namespace, name)
         self.uid = uid
-        self.version = version
         self.labels = labels
-        self.fields = fields
-        self.born = born  # The version it was created at, which also numbers its row in the database.
-        self.expires = expires
+        self._fields = fields
+        self._readers = readers
 
     def field(self, name: str) -> str | None:
         """What a field selector compares; None when this kind has no such field."""
+        known = self._fields.get(name)
+        if known is not None:
+            return known
         if name == "metadata.name":
             return self.name
         if name == "metadata.namespace":
             return self.namespace
-        return self.fields.get(name)
+        reader = self._readers.late.get(name)
+        if reader is None:
+            return None
+        value = reader(self.document.tree())
+        self._fields = {**self._fields, name: value}
+        return value
 
 
 def path_of(namespace: str, name: str) -> str:
@@ -57,25 +95,22 @@ def path_of(namespace: str, name: str) -> str:
     return f"{namespace}/{name}" if namespace else name
 
 
-def stored_from(
-    tree: Tree, raw: bytes, readers: FieldReaders, *, version: int, born: int, expires: float | None
-) -> Stored:
+def stored_from(tree: Tree, raw: bytes, readers: FieldReaders, place: Place) -> Stored:
     """The stored form of an object whose JSON is `raw` and says the same as `tree`."""
     metadata = tree["metadata"]
     return Stored(
         Document(raw),
+        place,
+        readers,
         namespace=metadata.get("namespace", ""),
         name=metadata["name"],
         uid=metadata.get("uid", ""),
-        version=version,
         labels=metadata.get("labels") or NO_VALUES,
-        fields={name: read(tree) for name, read in readers.items()} if readers else NO_VALUES,
-        born=born,
-        expires=expires,
+        fields={name: read(tree) for name, read in readers.at_once.items()} if readers.at_once else NO_VALUES,
     )
 
 
-class _Labelled(msgspec.Struct):
+class _About(msgspec.Struct):
     name: str
     namespace: str = ""
     uid: str = ""
@@ -83,28 +118,26 @@ class _Labelled(msgspec.Struct):
 
 
 class _Head(msgspec.Struct):
-    metadata: _Labelled
+    metadata: _About
 
 
 _READ_HEAD = msgspec.json.Decoder(_Head)
 _PARTS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def stored_from_row(raw: bytes, readers: FieldReaders, *, version: int, born: int, expires: float | None) -> Stored:
+def stored_from_row(raw: bytes, readers: FieldReaders, place: Place) -> Stored:
     """The stored form of a row of the database; only kinds with selectable fields are decoded whole."""
-    if readers:
-        tree = msgspec.json.decode(raw)
-        return stored_from(tree, raw, readers, version=version, born=born, expires=expires)
-    head = _READ_HEAD.decode(raw).metadata
+    if readers.at_once:
+        return stored_from(msgspec.json.decode(raw), raw, readers, place)
+    about = _READ_HEAD.decode(raw).metadata
     return Stored(
         Document(raw),
-        namespace=head.namespace,
-        name=head.name,
-        uid=head.uid,
-        version=version,
-        labels=head.labels or NO_VALUES,
-        born=born,
-        expires=expires,
+        place,
+        readers,
+        namespace=about.namespace,
+        name=about.name,
+        uid=about.uid,
+        labels=about.labels or NO_VALUES,
     )
 
 

@@ -8,9 +8,10 @@ from eachnode.objects.clock import name_suffix, new_uid, timestamp
 from eachnode.objects.status import ApiError
 from eachnode.server.field_errors import refusal
 from eachnode.server.kind import Answer, Call, Tree
+from eachnode.server.schema import decode
 from eachnode.server.verbs import metadata, refusals
 from eachnode.server.verbs.registry import Registry, Served, admit
-from eachnode.server.verbs.shaping import decode, track
+from eachnode.server.verbs.shaping import track
 from eachnode.server.verbs.writing import put
 
 _LONGEST_BASE = 58  # Of a generated name: five letters follow, and 63 is the most that fits everywhere.
@@ -21,17 +22,20 @@ def create(
     registry: Registry, call: Call, served: Served, namespace: str, body: bytes, media: Literal["json", "yaml"] = "json"
 ) -> Answer:
     """Creates the object that the body describes."""
-    return create_tree(registry, call, served, namespace, decode(served.kind, body, call, media))
-
-
-def create_tree(registry: Registry, call: Call, served: Served, namespace: str, tree: Tree) -> Answer:
-    """Creates this object."""
+    tree = decode(served.kind, body, call, media)
     about = tree.setdefault("metadata", {})
     metadata.wipe(about)
     metadata.settle_namespace(about, served, namespace)
     metadata.drop_repeated_owners(about, call)
     track(served.kind, tree, None, call)
+    return create_tree(registry, call, served, tree)
+
+
+def create_tree(registry: Registry, call: Call, served: Served, tree: Tree) -> Answer:
+    """Creates this object."""
+    about = tree["metadata"]
     generated = bool(about.get("generateName")) and not about.get("name")
+    version = about.pop("resourceVersion", "")
     about["uid"] = new_uid(registry.chance)
     about["creationTimestamp"] = timestamp(call.now)
     if generated:
@@ -41,7 +45,8 @@ def create_tree(registry: Registry, call: Call, served: Served, namespace: str, 
     if known is not None:
         leaving = "deletionTimestamp" in known.document.tree()["metadata"]
         raise refusals.already_exists(served.resource, about["name"], generated=generated, leaving=leaving)
-    if about.pop("resourceVersion", "0") not in ("", "0"):
+    if version.isdigit() and int(version):
+        # The reference has no better code for it either.
         raise ApiError("resourceVersion should not be set on objects to be created", reason="")
     return Answer(put(registry, served, tree, None, call).document, 201)
 
@@ -61,8 +66,9 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree) -> None:
 def _free_name(registry: Registry, served: Served, about: Tree) -> str:
     """A name with this prefix that nobody has, as far as a few attempts find one."""
     base = about["generateName"][:_LONGEST_BASE]
+    name = ""
     for _ in range(_ATTEMPTS):
         name = base + name_suffix(registry.chance)
         if served.shelf.get(about.get("namespace", ""), name) is None:
             break
-    return str(name)
+    return name

@@ -38,7 +38,7 @@ def already_exists(resource: Resource, name: str, *, generated: bool = False, le
 
 
 def conflict(resource: Resource, name: str, reason: str, *, kind: str = "") -> Conflict:
-    """The object is not as the writer believed; the reference names some conflicts by the kind, most by the resource."""
+    """The object is not as the writer believed; the reference names most by the resource, some by the kind."""
     called = kind or resource.plural
     qualified = f"{called}.{resource.group}" if resource.group else called
     return Conflict(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from eachnode.objects.clock import Chance, Clock
 from eachnode.objects.document import Document
 from eachnode.objects.resources import Resource
 from eachnode.server.kind import Call, Kind, Reader, Subresource, Tree
-from eachnode.server.store import Shelf, Store, Stored
+from eachnode.server.store import Shelf, Store
+from eachnode.server.store.stored import FieldReader
 from eachnode.server.verbs.refusals import no_such_resource
 
 
@@ -39,6 +40,11 @@ class Served:
         """The namespace that counts: none for kinds of the whole cluster."""
         return namespace if self.resource.namespaced else ""
 
+    def asks(self, subresource: str) -> bool:
+        """Whether a handler answers for this subresource (`` is the kind itself)."""
+        rules = self.subresources.get(subresource)
+        return rules is not None and rules.handle is not None
+
     def inward(self, tree: Tree) -> Tree:
         """An object of this kind in the form in which it is stored."""
         return self.kind.alias.stored(tree) if self.kind.alias else tree
@@ -65,7 +71,8 @@ class Registry:
     def register(self, kind: Kind) -> None:
         """Serves a kind from now on, in place of what was served under the same name."""
         stored_as = kind.alias.of if kind.alias else kind.resource
-        shelf = self.store.shelf(stored_as, kind.fields, kind.lifetime)
+        shelf = self.store.shelf(stored_as, {} if kind.alias else kind.fields, kind.lifetime)
+        shelf.readers.late |= _late_fields(kind, shelf)
         self._served[kind.resource] = Served(kind, shelf, dict(kind.subresources))
 
     def unregister(self, resource: Resource) -> None:
@@ -74,10 +81,6 @@ class Registry:
         if served is not None and not any(other.shelf is served.shelf for other in self._served.values()):
             self.store.discard(served.shelf.resource)
 
-    def handle(self, resource: Resource, subresource: str, rules: Subresource) -> None:
-        """Serves a subresource of a kind (`` is the kind itself, where it is asked and not stored)."""
-        self.served(resource).subresources[subresource] = rules
-
     def served(self, resource: Resource) -> Served:
         """The kind of this name; raises NotFound when it is not served."""
         known = self._served.get(resource)
@@ -85,12 +88,30 @@ class Registry:
             raise no_such_resource()
         return known
 
+    def find(self, group: str, version: str, plural: str) -> Served | None:
+        """The kind that is served under this name, or None."""
+        for served in self:
+            resource = served.resource
+            if (resource.group, resource.version, resource.plural) == (group, version, plural):
+                return served
+        return None
+
     def __iter__(self) -> Iterator[Served]:
         return iter(self._served.values())
 
     def now(self) -> float:
         """Seconds since 1970."""
         return self.clock.now()
+
+
+def _late_fields(kind: Kind, shelf: Shelf) -> dict[str, FieldReader]:
+    """The fields that the shelf does not read at once: those of other forms of its objects."""
+
+    def shown(read: FieldReader) -> FieldReader:
+        alias = kind.alias
+        return read if alias is None else lambda tree: read(alias.shown(tree))
+
+    return {name: shown(read) for name, read in kind.fields.items() if name not in shelf.readers.at_once}
 
 
 class TreeReader:
@@ -111,7 +132,7 @@ class TreeReader:
         return (served.outward(stored.document.tree()) for stored in served.shelf.within(namespace))
 
     def documents(self, resource: Resource, namespace: str = "") -> Iterable[Document]:
-        """The same as they are stored, nothing decoded."""
+        """The same as they are stored: nothing is decoded."""
         return (stored.document for stored in self._registry.served(resource).shelf.within(namespace))
 
 
@@ -120,7 +141,3 @@ def admit(registry: Registry, kind: Kind, tree: Tree, old: Tree | None, call: Ca
     reader = TreeReader(registry)
     for step in registry.admission:
         step.admit(kind, tree, old, call, reader)
-
-
-Rule = Callable[[Tree, Tree, Call], Any]
-__all__ = ["Admission", "Registry", "Rule", "Served", "Stored", "TreeReader", "admit"]

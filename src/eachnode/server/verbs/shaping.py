@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-import msgspec
-
-from eachnode.objects.go_text import go_json
-from eachnode.objects.status import BadRequest
 from eachnode.server.kind import Call, Kind, Tree
-
-encode = go_json
-
-
-def decode(kind: Kind, raw: bytes, call: Call, media: Literal["json", "yaml"]) -> Tree:  # noqa: ARG001
-    try:
-        tree = msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        raise BadRequest(str(error)) from None
-    tree.setdefault("kind", kind.resource.kind)
-    tree.setdefault("apiVersion", kind.resource.api_version)
-    return tree
 
 
 def patch_merge(tree: Tree, patch: Tree) -> Tree:
+    """A merge patch (RFC 7396)."""
     for key, value in patch.items():
         if value is None:
             tree.pop(key, None)
@@ -35,9 +18,9 @@ def patch_merge(tree: Tree, patch: Tree) -> Tree:
     return tree
 
 
-def canonical(definition: str, tree: Tree) -> Tree:
-    return tree
+def track(_kind: Kind, _new: Tree, _old: Tree | None, _call: Call, _subresource: str = "") -> None:
+    """Notes who wrote which field."""
 
 
-def track(kind: Kind, new: Tree, old: Tree | None, call: Call, subresource: str = "") -> None:
-    return None
+def keep_times(_new: Tree, _old: Tree) -> None:
+    """Keeps the times of managedFields that are otherwise the same."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace as with_fields
 from typing import Literal
 
 from eachnode.objects.status import BadRequest
-from eachnode.server.field_errors import refusal
+from eachnode.server.field_errors import invalid, refusal
 from eachnode.server.kind import Answer, Call, Subresource, Tree
+from eachnode.server.schema import decode
 from eachnode.server.store import Stored
 from eachnode.server.verbs import metadata, refusals
+from eachnode.server.verbs.create import create_tree
 from eachnode.server.verbs.registry import Registry, Served, admit
-from eachnode.server.verbs.shaping import decode, track
+from eachnode.server.verbs.shaping import keep_times, track
 from eachnode.server.verbs.writing import put, show, take_away, unchanged
 
 
@@ -29,47 +33,105 @@ def update(
     tree = decode(served.kind, body, call, media)
     about = tree.setdefault("metadata", {})
     metadata.settle_namespace(about, served, namespace)
-    if about.get("name", "") != name:
-        raise BadRequest(
-            f"the name of the object ({about.get('name', '')}) does not match the name on the URL ({name})"
-        )
+    _check_name(about.get("name", ""), name)
+    metadata.drop_repeated_owners(about, call)
     old = served.shelf.get(served.namespace(namespace), name)
     if old is None:
-        raise refusals.not_found(served.resource, name)
-    return replace(registry, call, served, tree, old, subresource=subresource)
+        if not served.kind.create_on_update or subresource:
+            raise refusals.not_found(served.resource, name)
+        track(served.kind, tree, None, call)
+        metadata.wipe(about)
+        about.pop("resourceVersion", None)
+        return create_tree(registry, call, served, tree)
+    _check_uid(served, about, old)
+    before = served.outward(old.document.tree())
+    track(served.kind, tree, before, call, subresource)
+    return replace(registry, call, served, tree, old, subresource)
 
 
-def replace(
-    registry: Registry, call: Call, served: Served, tree: Tree, old: Stored, *, subresource: str = ""
-) -> Answer:
+def replace(registry: Registry, call: Call, served: Served, tree: Tree, old: Stored, subresource: str) -> Answer:
     """Makes the tree the new version of an object, if the rules allow it."""
     before = served.outward(old.document.tree())
     _check_version(served, tree["metadata"], old)
-    metadata.drop_repeated_owners(tree["metadata"], call)
-    track(served.kind, tree, before, call, subresource)
     _shape(registry, call, served, tree, before, subresource)
+    return settle(registry, call, served, tree, before, old)
+
+
+def settle(registry: Registry, call: Call, served: Served, tree: Tree, before: Tree, old: Stored) -> Answer:
+    """Stores what an object became: nothing when it is the same, and not at all when nothing holds it any more."""
+    if _is_over(served, tree, before):
+        # Who took the last finalizer off gets to see the object without it, though it was never stored like that.
+        answer = Answer(put(registry, served, tree, old, with_fields(call, dry_run=True)).document)
+        take_away(registry, served, old, call)
+        return answer
+    keep_times(tree, before)
     if unchanged(tree, before):
         return Answer(show(served, old))
-    if _is_over(served, tree, before):
-        take_away(registry, served, old, call)
-        return Answer(show(served, old))
-    return put(registry, served, tree, old, call)
+    return Answer(put(registry, served, tree, old, call).document)
+
+
+def modify(
+    registry: Registry, call: Call, served: Served, namespace: str, name: str, change: Callable[[Tree], None]
+) -> Answer:
+    """Changes the newest state of an object without asking its kind's rules."""
+    old = served.shelf.get(served.namespace(namespace), name)
+    if old is None:
+        raise refusals.not_found(served.resource, name)
+    before = served.outward(old.document.tree())
+    tree = served.outward(old.document.tree())
+    change(tree)
+    return settle(registry, call, served, tree, before, old)
+
+
+def _rules(served: Served, subresource: str) -> Subresource:
+    """The rules by which a part of an object is written; raises NotFound when it has no such part."""
+    kind = served.kind
+    if not subresource:
+        return Subresource(kind=kind.resource.kind, prepare=kind.prepare_update, validate=kind.validate_update)
+    if subresource == "status" and kind.has_status:
+        return Subresource(kind=kind.resource.kind, prepare=kind.prepare_status, validate=kind.validate_status)
+    rules = served.subresources.get(subresource)
+    if rules is None:
+        raise refusals.no_such_resource()
+    return rules
+
+
+def _check_name(said: str, name: str) -> None:
+    if not said:
+        raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+    if said != name:
+        raise BadRequest(f"the name of the object ({said}) does not match the name on the URL ({name})")
+
+
+def _check_uid(served: Served, about: Tree, old: Stored) -> None:
+    said = about.get("uid", "")
+    if said and said != old.uid:
+        reason = (
+            f"StorageError: invalid object, Code: 4, Key: /registry/{served.resource.plural}/{old.path}, "
+            f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, "
+            f"UID in object meta: {old.uid}"
+        )
+        raise refusals.conflict(served.resource, old.name, reason)
 
 
 def _check_version(served: Served, about: Tree, old: Stored) -> None:
-    version = about.get("resourceVersion") or "0"
-    if version == "0":
-        about["resourceVersion"] = str(old.version)
-    elif version != str(old.version):
+    """Raises Conflict unless the writer saw the newest version, or does not mind."""
+    said = about.get("resourceVersion") or "0"
+    if not said.isdigit():
+        raise BadRequest(f'strconv.ParseUint: parsing "{said}": invalid syntax')
+    if int(said) == 0 and not served.kind.unconditional_update:
+        about_list = with_fields(served.resource, kind=served.resource.plural)
+        raise refusal(about_list, old.name, [invalid("metadata.resourceVersion", 0, "must be specified for an update")])
+    if int(said) not in (0, old.version):
         raise refusals.conflict(served.resource, old.name, refusals.MODIFIED)
+    about["resourceVersion"] = str(old.version)
 
 
 def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: Tree, subresource: str) -> None:
     """Fills in, admits and judges what an object is to become."""
-    kind = served.kind
+    kind, rules = served.kind, _rules(served, subresource)
     kind.default(tree)
     metadata.keep(tree["metadata"], before["metadata"])
-    rules = _rules(served, subresource)
     rules.prepare(tree, before, call)
     admit(registry, kind, tree, before, call)
     errors = [*metadata.validate_update(tree["metadata"], before["metadata"])]
@@ -80,18 +142,6 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: T
         raise refusal(served.resource, tree["metadata"]["name"], errors)
     if not subresource:
         call.warnings += kind.warn(tree, before)
-
-
-def _rules(served: Served, subresource: str) -> Subresource:
-    kind = served.kind
-    if not subresource:
-        return Subresource(kind=kind.resource.kind, prepare=kind.prepare_update, validate=kind.validate_update)
-    if subresource == "status" and kind.has_status:
-        return Subresource(kind=kind.resource.kind, prepare=kind.prepare_status, validate=kind.validate_status)
-    rules = served.subresources.get(subresource)
-    if rules is None:
-        raise refusals.no_such_resource()
-    return rules
 
 
 def _is_over(served: Served, new: Tree, old: Tree) -> bool:

@@ -8,44 +8,44 @@ from dataclasses import dataclass
 
 from eachnode.objects.document import Document
 from eachnode.objects.watching import WatchEvent
+from eachnode.server.schema import encode
 from eachnode.server.store import Follower, Selection, Told
 from eachnode.server.verbs.registry import Registry, Served
-from eachnode.server.verbs.shaping import encode
-from eachnode.server.verbs.writing import show
+from eachnode.server.verbs.writing import show, show_document
 
 _AT_ONCE = 500  # Initial objects in one batch.
-_BETWEEN_BOOKMARKS = 55.0
+_BETWEEN_BOOKMARKS = 55.0  # Seconds, and up to ten more so that not all watchers are told at once.
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """How to watch."""
+    """How to watch; without a version, or from version 0, the present objects come first."""
 
     version: str = ""
-    initial: bool = False
+    initial: bool = False  # The present objects first, whatever the version, and with bookmarks one that ends them.
     bookmarks: bool = False
     timeout: float | None = None
 
 
 async def watch(
-    registry: Registry, served: Served, selection: Selection, options: WatchOptions
+    registry: Registry, served: Served, selection: Selection, version: int, options: WatchOptions
 ) -> AsyncIterator[Sequence[WatchEvent]]:
-    """Batches of events, until the timeout."""
+    """Batches of events until the timeout; raises Gone when they reach back too far, or are read too slowly."""
     store, shelf = registry.store, served.shelf
-    await store.readable(shelf)
-    start = store.committed if options.version in ("", "0") or options.initial else int(options.version)
+    from_now = options.initial or not version
+    start = store.committed if from_now else version
+    present = [stored for stored in shelf.listed(selection.namespace) if selection.matches(stored)] if from_now else []
     follower = shelf.history.follow(selection, start)
     timers = _Timers(registry, follower, options)
     try:
-        if options.initial or options.version in ("", "0"):
-            present = [stored for stored in shelf.within(selection.namespace) if selection.matches(stored)]
-            for first in range(0, len(present), _AT_ONCE):
-                yield [Told("ADDED", show(served, stored)) for stored in present[first : first + _AT_ONCE]]
-            if options.initial:
-                yield [_bookmark(served, start, initial_end=True)]
+        for first in range(0, len(present), _AT_ONCE):
+            yield [Told("ADDED", show(served, stored)) for stored in present[first : first + _AT_ONCE]]
+        present.clear()
+        if options.initial and options.bookmarks:
+            yield [_bookmark(served, start, initial_end=True)]
         while not timers.over:
-            if batch := _shown(served, follower.take()):
-                yield batch
+            if batch := follower.take():
+                yield batch if served.kind.alias is None else [_as_alias(served, told) for told in batch]
             elif timers.bookmark_is_due():
                 yield [_bookmark(served, store.committed)]
             else:
@@ -90,10 +90,8 @@ class _Timers:
         self._follower.nudge()
 
 
-def _shown(served: Served, batch: list[Told]) -> list[Told]:
-    if served.kind.alias is None:
-        return batch
-    return [Told(told.type, Document(encode(served.outward(told.document.tree())))) for told in batch]
+def _as_alias(served: Served, told: Told) -> Told:
+    return Told(told.type, show_document(served, told.document))
 
 
 def _bookmark(served: Served, version: int, *, initial_end: bool = False) -> Told:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from eachnode.objects.document import Document
-from eachnode.server.kind import Answer, Call, Tree
+from eachnode.server.kind import Call, Tree
+from eachnode.server.schema import encode
 from eachnode.server.store import Stored
 from eachnode.server.store.stored import stored_from
 from eachnode.server.verbs.registry import Registry, Served
-from eachnode.server.verbs.shaping import encode
 
 _SORTED = msgspec.json.Encoder(order="sorted")
 
 
-def put(registry: Registry, served: Served, tree: Tree, old: Stored | None, call: Call) -> Answer:
-    """Stores an object, and answers with it; a dry run only answers."""
-    shown = tree
-    tree = served.inward(tree)
+class Written(NamedTuple):
+    """An object as it goes back to the writer, and as it is stored (not after a dry run)."""
+
+    document: Document
+    stored: Stored | None
+
+
+def put(registry: Registry, served: Served, tree: Tree, old: Stored | None, call: Call) -> Written:
+    """Stores an object, new or in place of an old version; a dry run only answers."""
     if call.dry_run:
-        return Answer(Document(encode(shown)))
+        return Written(Document(encode(_type_first(tree))), None)
     store, shelf = registry.store, served.shelf
-    version = store.next_version()
-    tree["metadata"]["resourceVersion"] = str(version)
-    born = version if old is None else old.born
-    new = stored_from(tree, encode(tree), shelf.readers, version=version, born=born, expires=store.expiry(shelf))
-    store.record(shelf, old, new, version)
-    return Answer(show(served, new))
+    place = store.place(shelf, old)
+    tree = _type_first(served.inward(tree))
+    tree["metadata"]["resourceVersion"] = str(place.version)
+    new = stored_from(tree, encode(tree), shelf.readers, place)
+    store.record(shelf, old, new, place.version)
+    return Written(show(served, new), new)
 
 
 def take_away(registry: Registry, served: Served, old: Stored, call: Call) -> None:
@@ -37,12 +44,35 @@ def take_away(registry: Registry, served: Served, old: Stored, call: Call) -> No
 
 def show(served: Served, stored: Stored) -> Document:
     """A stored object as this kind shows it."""
+    return show_document(served, stored.document)
+
+
+def show_document(served: Served, document: Document) -> Document:
+    """A document of the store as this kind shows it."""
     if served.kind.alias is None:
-        return stored.document
-    return Document(encode(served.outward(stored.document.tree())))
+        return document
+    return Document(encode(_type_first(served.outward(document.tree()))))
 
 
 def unchanged(new: Tree, old: Tree) -> bool:
     """Whether a write would change nothing at all."""
     # Python's True equals 1, JSON's does not: the texts decide, but they are compared only when it matters.
     return new == old and _SORTED.encode(new) == _SORTED.encode(old)
+
+
+def _type_first(tree: Tree) -> Tree:
+    """The same object, beginning with `kind` and `apiVersion` as Go prints it (`list_item` counts on it)."""
+    first = [*tree][:2]
+    if first == ["kind", "apiVersion"]:
+        return tree
+    return {"kind": tree["kind"], "apiVersion": tree["apiVersion"], **tree}
+
+
+def list_item(document: Document, kind: str, api_version: str) -> bytes:
+    """An object as lists hold it: without its `kind` and `apiVersion`, which stand in the list's own."""
+    head = f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()
+    raw = bytes(document.raw)
+    if raw.startswith(head):
+        return b"{" + raw[len(head) :]
+    tree = document.tree()
+    return encode({key: value for key, value in tree.items() if key not in ("kind", "apiVersion")})

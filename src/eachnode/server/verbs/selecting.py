@@ -1,27 +1,15 @@
-"""GET of one object, and what a query's selectors mean for a kind."""
+"""What the selectors of a query mean for a kind."""
 
 from __future__ import annotations
 
-from eachnode.objects.document import Document
 from eachnode.objects.selectors import parse_field_selector, parse_label_selector
 from eachnode.objects.status import BadRequest
 from eachnode.server.kind import Kind
 from eachnode.server.store import Selection
 from eachnode.server.store.selection import EVERY_LABEL
-from eachnode.server.verbs.refusals import not_found
-from eachnode.server.verbs.registry import Registry, Served
-from eachnode.server.verbs.writing import show
+from eachnode.server.verbs.registry import Served
 
 _KNOWN_TO_ALL = ("metadata.name", "metadata.namespace")
-
-
-async def get(registry: Registry, served: Served, namespace: str, name: str) -> Document:
-    """One object as it is now."""
-    await registry.store.readable(served.shelf)
-    stored = served.shelf.get(served.namespace(namespace), name)
-    if stored is None:
-        raise not_found(served.resource, name)
-    return show(served, stored)
 
 
 def selection(served: Served, namespace: str, labels: str, fields: str) -> Selection:
