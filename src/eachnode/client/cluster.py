@@ -9,6 +9,7 @@ where the peer is gone, by a deadline between bytes where something in between s
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import socket
 import urllib.parse
@@ -64,9 +65,17 @@ class Cluster:
     """An API server behind a connection pool; a Door."""
 
     def __init__(
-        self, access: Access, *, max_in_flight: int = 64, user_agent: str = "", chance: Chance | None = None
+        self,
+        access: Access,
+        *,
+        max_in_flight: int = 64,
+        user_agent: str = "",
+        chance: Chance | None = None,
+        watch_silence: float = WATCH_SILENCE,
     ) -> None:
         self.access = access
+        self._ordinary = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN, sock_read=ANSWER_WITHIN)
+        self._watching = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN, sock_read=watch_silence)
         agent = user_agent or "eachnode"
         self._fixed = {"User-Agent": f"{agent}/{eachnode.__version__}", "Accept": JSON}
         self._impersonation = access.impersonation
@@ -144,7 +153,7 @@ class Cluster:
         }
         if initial:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        response = await self._answer("GET", resource.path(namespace), query, silence=WATCH_SILENCE)
+        response = await self._answer("GET", resource.path(namespace), query, timeouts=self._watching)
         try:
             rest = b""
             while chunk := await self._read_on(response):
@@ -252,7 +261,7 @@ class Cluster:
         body: bytes = b"",
         media: str = "",
         *,
-        silence: float = ANSWER_WITHIN,
+        timeouts: aiohttp.ClientTimeout | None = None,
     ) -> aiohttp.ClientResponse:
         """The successful answer to a request; sent again where the server asks for it and it does no harm."""
         url = self._url(path, query)
@@ -260,7 +269,7 @@ class Cluster:
         attempt = 0
         while True:
             attempt += 1
-            response = await self._send(method, url, body, media, silence)
+            response = await self._send(method, url, body, media, timeouts or self._ordinary)
             if response.status < 300:
                 return response
             error = await self._refusal(response)
@@ -274,12 +283,14 @@ class Cluster:
             # A little more for everybody differently, or all who were sent away come back at once.
             await asyncio.sleep(min(wait, LONGEST_WAIT) * (1 + self._chance.random() / 4))
 
-    async def _send(self, method: str, url: URL, body: bytes, media: str, silence: float) -> aiohttp.ClientResponse:
+    async def _send(
+        self, method: str, url: URL, body: bytes, media: str, timeouts: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
         headers = await self._headers(media)
         session = await self._open()
         try:
             return await session.request(
-                method, url, data=body or None, headers=headers, timeout=_timeouts(silence), **self._special
+                method, url, data=body or None, headers=headers, timeout=timeouts, **self._special
             )
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise self._unreachable(error) from error
@@ -353,20 +364,16 @@ class Cluster:
         if isinstance(error, TimeoutError):
             return Unreachable(f"{self._server}: no answer in time")
         if isinstance(error, aiohttp.ClientConnectorError):
-            return Unreachable(f"{self._server}: cannot connect: {error.os_error.strerror or error.os_error}")
+            known = (
+                isinstance(error.errno, int) and error.errno > 0
+            )  # Names that do not resolve have errors of their own.
+            why = os.strerror(error.errno) if known and error.errno is not None else (error.os_error.strerror or str(error.os_error))
+            return Unreachable(f"{self._server}: cannot connect: {why}")
         return Unreachable(f"{self._server}: {str(error) or type(error).__name__}")
 
 
 _LIST = msgspec.json.Decoder(_ListBody)
 _STATUS = msgspec.json.Decoder(_StatusBody)
-_TIMEOUTS = {
-    silence: aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN, sock_read=silence)
-    for silence in (ANSWER_WITHIN, WATCH_SILENCE)
-}
-
-
-def _timeouts(silence: float) -> aiohttp.ClientTimeout:
-    return _TIMEOUTS[silence]
 
 
 def _write_query(field_manager: str, dry_run: bool) -> dict[str, str]:
