@@ -94,18 +94,25 @@ class QuotaCheck:
         requested = pod_usage(pod) if pod is not None else _usage_of(tree, qualified)
         if old is not None:
             requested = _growth(requested, _usage_of(old, qualified))
-        ledger = self._ledger(document, quota, qualified)
+        ledger = self._ledger(document, quota, qualified, reader)
         used = ledger.bring_up_to_date(reader.documents(kind.resource, tree["metadata"].get("namespace", "")))
         if problem := overrun(quota, used, requested):
             raise forbidden(kind.resource, name, problem)
 
-    def _ledger(self, document: Document, quota: Quota, qualified: str) -> Ledger:
+    def _ledger(self, document: Document, quota: Quota, qualified: str, reader: Reader) -> Ledger:
         key = (quota.metadata.namespace, quota.metadata.name, qualified)
         known = self._ledgers.get(key)
         # Its status changes all the time; what it counts depends on its spec only.
         if known is None or known.quota.read(Quota).spec != quota.spec:
+            self._forget_ended(reader)
             known = self._ledgers[key] = Ledger(document, _scale(quota, qualified))
         return known
+
+    def _forget_ended(self, reader: Reader) -> None:
+        """Drops the ledgers of quotas that are no more."""
+        present = {document.read(Quota).metadata.key for document in reader.documents(RESOURCE_QUOTAS)}
+        for key in [key for key in self._ledgers if key[:2] not in present]:
+            del self._ledgers[key]
 
 
 def _scale(quota: Quota, qualified: str) -> Callable[[Document], Usage]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from eachnode.server.kind import Kind
 from eachnode.server.kinds.config_maps import CONFIG_MAP
+from eachnode.server.kinds.controller_revisions import CONTROLLER_REVISIONS_KIND
+from eachnode.server.kinds.daemonsets import DAEMON_SETS_KIND
 from eachnode.server.kinds.disruption_budgets import POD_DISRUPTION_BUDGET
 from eachnode.server.kinds.endpoints import ENDPOINTS
 from eachnode.server.kinds.events import EVENT, EVENT_V1
@@ -11,6 +13,7 @@ from eachnode.server.kinds.leases import LEASE
 from eachnode.server.kinds.limit_ranges import LIMIT_RANGE
 from eachnode.server.kinds.namespaces import NAMESPACE
 from eachnode.server.kinds.nodes import NODE
+from eachnode.server.kinds.pods import PODS_KIND
 from eachnode.server.kinds.priority_classes import PRIORITY_CLASS
 from eachnode.server.kinds.resource_quotas import RESOURCE_QUOTA
 from eachnode.server.kinds.role_bindings import CLUSTER_ROLE_BINDING, ROLE_BINDING
@@ -22,6 +25,7 @@ from eachnode.server.kinds.services import SERVICE
 BUILT_IN: tuple[Kind, ...] = (
     NAMESPACE,
     NODE,
+    PODS_KIND,
     EVENT,
     CONFIG_MAP,
     SECRET,
@@ -30,6 +34,8 @@ BUILT_IN: tuple[Kind, ...] = (
     ENDPOINTS,
     RESOURCE_QUOTA,
     LIMIT_RANGE,
+    DAEMON_SETS_KIND,
+    CONTROLLER_REVISIONS_KIND,
     LEASE,
     EVENT_V1,
     PRIORITY_CLASS,
