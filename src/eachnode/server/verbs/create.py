@@ -59,7 +59,7 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree) -> None:
     admit(registry, kind, tree, None, call)
     errors = [*metadata.validate(tree["metadata"], kind), *kind.validate(tree)]
     if errors:
-        raise refusal(served.resource, tree["metadata"].get("name", ""), errors)
+        raise refusal(served.judged_as, tree["metadata"].get("name", ""), errors)
     call.warnings += kind.warn(tree, None)
 
 

@@ -36,6 +36,11 @@ class Served:
         """The name under which it is served."""
         return self.kind.resource
 
+    @property
+    def judged_as(self) -> Resource:
+        """What validation calls it: events of either group are judged as those that are stored."""
+        return self.kind.alias.of if self.kind.alias else self.resource
+
     def namespace(self, namespace: str) -> str:
         """The namespace that counts: none for kinds of the whole cluster."""
         return namespace if self.resource.namespaced else ""

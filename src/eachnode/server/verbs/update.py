@@ -139,7 +139,7 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: T
         errors += kind.validate(tree)
     errors += rules.validate(tree, before)
     if errors:
-        raise refusal(served.resource, tree["metadata"]["name"], errors)
+        raise refusal(served.judged_as, tree["metadata"]["name"], errors)
     if not subresource:
         call.warnings += kind.warn(tree, before)
 
