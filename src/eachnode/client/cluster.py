@@ -83,6 +83,7 @@ class Cluster:
         self._writes = asyncio.Semaphore(max_in_flight)
         self._chance = chance or random.Random()
         self._session: aiohttp.ClientSession | None = None
+        self._retired: list[aiohttp.ClientSession] = []
         self._presented: ClientCertificate | None = None
         self._special: dict[str, Any] = {"allow_redirects": False}
         if access.proxy:
@@ -98,8 +99,9 @@ class Cluster:
 
     async def close(self) -> None:
         """Close all connections."""
-        session, self._session = self._session, None
-        if session is not None:
+        sessions = [*self._retired, *([self._session] if self._session is not None else [])]
+        self._retired, self._session = [], None
+        for session in sessions:
             await session.close()
 
     # The verbs
@@ -314,9 +316,11 @@ class Cluster:
         """The session, made anew when the client certificate has changed."""
         certificate = self.access.credentials.certificate
         if self._session is not None and certificate != self._presented:
-            old, self._session = self._session, None
-            # Requests in flight keep their connections: the old session closes when the last of them is surely over.
-            asyncio.get_running_loop().call_later(ANSWER_WITHIN, lambda: asyncio.ensure_future(old.close()))
+            # Requests and watches in flight keep their connections: only the session before this one's goes now.
+            self._retired.append(self._session)
+            self._session = None
+            while len(self._retired) > 1:
+                await self._retired.pop(0).close()
         if self._session is None:
             self._presented = certificate
             secure = self._server.startswith("https:")
@@ -367,7 +371,11 @@ class Cluster:
             known = (
                 isinstance(error.errno, int) and error.errno > 0
             )  # Names that do not resolve have errors of their own.
-            why = os.strerror(error.errno) if known and error.errno is not None else (error.os_error.strerror or str(error.os_error))
+            why = (
+                os.strerror(error.errno)
+                if known and error.errno is not None
+                else (error.os_error.strerror or str(error.os_error))
+            )
             return Unreachable(f"{self._server}: cannot connect: {why}")
         return Unreachable(f"{self._server}: {str(error) or type(error).__name__}")
 
