@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ipaddress
 import secrets
 import ssl
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
-from eachnode.objects.document import Document
-from eachnode.objects.resources import PODS, SERVICE_ACCOUNTS, Resource
-from eachnode.objects.status import AlreadyExists, NotFound
 from eachnode.server.api_server import ApiServer
 from eachnode.server.http.authentication import Authenticator, tokens_from_file
 from eachnode.server.http.authority import FrontAuthority
 from eachnode.server.http.authorization import Authorizer
 from eachnode.server.http.certificates import Certificates, names_for
+from eachnode.server.http.cluster_state import ClusterState
 from eachnode.server.http.connections import Listener, Patience
-from eachnode.server.http.default_roles import default_roles
 from eachnode.server.http.discovery import Discovery
 from eachnode.server.http.dispatch import Dispatch
 from eachnode.server.http.escalation import NoEscalation
 from eachnode.server.http.handling import Handler
 from eachnode.server.http.kubeconfig import write_kubeconfig
 from eachnode.server.http.metrics import Metrics
-from eachnode.server.http.pages import Pages
+from eachnode.server.http.openapi import OpenApi
+from eachnode.server.http.pages import RELEASE, Pages
 from eachnode.server.http.private_files import kept_secret
-from eachnode.server.http.tokens import AccountClaims, AccountTokens
+from eachnode.server.http.tokens import AccountTokens
 from eachnode.server.http.watches import Watches
-from eachnode.server.kind import Tree
 from eachnode.server.kinds.reviews import review_kinds
 from eachnode.server.kinds.token_requests import service_account_kind
 
@@ -73,18 +66,19 @@ class Front:
         """Raises ValueError for options that cannot be."""
         options.check()
         self.api = api
+        self._state = state = ClusterState(api)
         self.options = options
         self.url = ""
         self.metrics = Metrics()
-        self.authorizer = Authorizer(self._documents, self._newest)
+        self.authorizer = Authorizer(state.documents, state.changes)
         self.accounts = AccountTokens(_account_key(options.data_dir))
-        self.admin_token = options.token or (kept_secret(options.data_dir / "admin.token") if options.data_dir else "")
+        self.admin_token = options.token or _admin_token(options.data_dir)
         self.authenticator = Authenticator(
             admin_token=self.admin_token,
             clock=api.registry.clock,
             known=tokens_from_file(options.token_file.read_text()) if options.token_file else None,
             accounts=self.accounts,
-            still_there=self._still_there,
+            still_there=state.still_there,
         )
         self._certificates = Certificates(options.data_dir) if options.data_dir and not options.insecure_http else None
         self._watches = Watches(options.patience, self.metrics)
@@ -111,7 +105,7 @@ class Front:
     async def start(self) -> str:
         """Begins to listen; the URL says where. Raises OSError when the address cannot be had."""
         options, context = self.options, self._tls()
-        await self._ensure_default_roles()
+        await self._state.ensure_default_roles()
         self._listener = Listener(self._handler(), options.patience)
         self._server = await asyncio.get_running_loop().create_server(
             self._listener,
@@ -144,11 +138,14 @@ class Front:
         return Handler(
             authenticator=self.authenticator,
             authorizer=self.authorizer,
-            pages=Pages(self.api, self._discovery, self.metrics),
+            pages=Pages(self.api, self._discovery, self._openapi(), self.metrics),
             dispatch=Dispatch(self.api, self._watches, self.options.patience),
             metrics=self.metrics,
             max_in_flight=self.options.max_in_flight,
         )
+
+    def _openapi(self) -> OpenApi:
+        return OpenApi(self._discovery, self._state, RELEASE)
 
     # Certificates -----------------------------------------------------------------------------------------------------
 
@@ -168,45 +165,6 @@ class Front:
             await asyncio.sleep(LOOKS_AT_CERTIFICATES_EVERY)
             if self._renew_now() and self._certificates is not None:
                 self._certificates.load_into(context)
-
-    # What the store says ----------------------------------------------------------------------------------------------
-
-    async def _ensure_default_roles(self) -> None:
-        """Creates those of the default roles and bindings that are missing, all with one commit."""
-        missing = [(kind, tree) for kind, tree in default_roles() if self._stored(kind, tree) is None]
-        await asyncio.gather(*(self._create(kind, tree) for kind, tree in missing))
-
-    def _stored(self, kind: Resource, tree: Tree) -> Document | None:
-        return self._document(kind, "", tree["metadata"]["name"])
-
-    async def _create(self, kind: Resource, tree: Tree) -> None:
-        with contextlib.suppress(AlreadyExists):
-            await self.api.create(kind, msgspec.json.encode(tree))
-
-    def _documents(self, kind: Resource) -> Iterable[Document]:
-        return (stored.document for stored in self.api.registry.served(kind).shelf.within())
-
-    def _newest(self, kind: Resource) -> int:
-        return self.api.registry.served(kind).shelf.newest
-
-    def _document(self, kind: Resource, namespace: str, name: str) -> Document | None:
-        stored = self.api.registry.served(kind).shelf.get(namespace, name)
-        return stored.document if stored is not None else None
-
-    def _still_there(self, claims: AccountClaims) -> bool:
-        """Whether a token's account, and the pod it is bound to, are still the ones it was issued for."""
-        if not self._is_same(SERVICE_ACCOUNTS, claims.namespace, claims.name, claims.uid):
-            return False
-        if claims.bound_kind == "Pod":
-            return self._is_same(PODS, claims.namespace, claims.bound_name, claims.bound_uid)
-        return True
-
-    def _is_same(self, kind: Resource, namespace: str, name: str, uid: str) -> bool:
-        try:
-            stored = self.api.registry.served(kind).shelf.get(namespace, name)
-        except NotFound:
-            return False
-        return stored is not None and stored.uid == uid
 
 
 def is_loopback(host: str) -> bool:
@@ -229,3 +187,8 @@ def _reachable(host: str) -> str:
 def _account_key(directory: Path | None) -> bytes:
     """The key that signs service accounts' tokens."""
     return kept_secret(directory / "service-accounts.key").encode() if directory else secrets.token_bytes(32)
+
+
+def _admin_token(directory: Path | None) -> str:
+    """The admin's token: the one kept, or one for this run."""
+    return kept_secret(directory / "admin.token") if directory else secrets.token_urlsafe(32)

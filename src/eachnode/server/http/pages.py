@@ -16,6 +16,7 @@ from eachnode.server.http.health import Check, health_reply
 from eachnode.server.http.incoming import Incoming
 from eachnode.server.http.metrics import TEXT_FORMAT, Metrics
 from eachnode.server.http.negotiation import accepted_plain
+from eachnode.server.http.openapi import OpenApi
 from eachnode.server.http.replies import Reply, json_reply, unknown_page
 
 # The Kubernetes release whose behaviour this is; clients choose features by it.
@@ -25,9 +26,10 @@ MAJOR, MINOR, RELEASE = "1", "37", "v1.37.0"
 class Pages:
     """Answers for the paths that name no resource."""
 
-    def __init__(self, api: ApiServer, discovery: Discovery, metrics: Metrics) -> None:
+    def __init__(self, api: ApiServer, discovery: Discovery, openapi: OpenApi, metrics: Metrics) -> None:
         self._api = api
         self._discovery = discovery
+        self._openapi = openapi
         self._metrics = metrics
         self.checks: dict[str, Check] = {"ping": lambda: None, "storage": lambda: api.store.trouble}
 
@@ -45,6 +47,8 @@ class Pages:
                 return json_reply(200, msgspec.json.encode(version()), accepted_plain(incoming.accept), pretty=True)
             case "healthz" | "livez" | "readyz":
                 return health_reply(words, self.checks, incoming.query) or unknown_page()
+            case "openapi":
+                return self._openapi.reply(words, incoming.accept) or unknown_page()
             case "metrics" if len(words) == 1:
                 return self._counted()
             case _:
