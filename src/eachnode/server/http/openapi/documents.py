@@ -14,8 +14,8 @@ from eachnode.server.http.discovery import Discovery
 from eachnode.server.http.negotiation import JSON, not_acceptable, prefers
 from eachnode.server.http.openapi.operations import paths_of
 from eachnode.server.http.openapi.schemas import Definitions
+from eachnode.server.http.openapi.swagger_bytes import ASKED_AS, swagger_bytes
 from eachnode.server.http.openapi.swagger_bytes import MEDIA as SWAGGER_BYTES
-from eachnode.server.http.openapi.swagger_bytes import swagger_bytes
 from eachnode.server.http.replies import Reply
 from eachnode.server.kind import Kind, Tree
 
@@ -85,7 +85,7 @@ class OpenApi:
         return _sent(self._text(name, lambda: self._v3(known.versions[version])), accept, cached=_FOREVER)
 
     def _swagger(self, accept: str) -> Reply:
-        media = prefers(accept, (JSON, SWAGGER_BYTES))
+        media = prefers(accept, (JSON, ASKED_AS, SWAGGER_BYTES))
         if media is None:
             raise not_acceptable((JSON, SWAGGER_BYTES))
         text = self._text("v2", self._v2)
@@ -94,7 +94,7 @@ class OpenApi:
         packed = self._made.get("v2 bytes")
         if packed is None:
             packed = self._made["v2 bytes"] = _Text(swagger_bytes(msgspec.json.decode(text.body)), text.mark)
-        return Reply(200, packed.body, media, {"ETag": f'"{packed.mark}"', "Vary": "Accept"})
+        return Reply(200, packed.body, SWAGGER_BYTES, {"ETag": f'"{packed.mark}"', "Vary": "Accept"})
 
     def _text(self, name: str, make: Callable[[], Tree]) -> _Text:
         known = self._made.get(name)

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-MEDIA = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+ASKED_AS = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"  # An @ is not legal in what comes back.
 
 _Message = Iterable[tuple[int, bytes | str | bool | None]]
 _METHODS = {"get": 2, "put": 3, "post": 4, "delete": 5, "patch": 8}
