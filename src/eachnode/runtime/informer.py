@@ -156,7 +156,6 @@ class Informer(Generic[View]):
         match self.state:
             case State.EMPTY if self._streams_initial:
                 self._fresh = {}
-                self._open_stream(initial=True)
                 self.state = State.INITIAL
             case State.EMPTY:
                 await self._list()
@@ -199,10 +198,10 @@ class Informer(Generic[View]):
         self._pages = PAGE
 
     async def _take_initial(self) -> None:
-        assert self._stream is not None
         try:
+            stream = self._stream or self._open_stream(initial=True)
             async with asyncio.timeout(PATIENCE):
-                batch = await anext(self._stream, None)
+                batch = await anext(stream, None)
         except (TimeoutError, Invalid, BadRequest) as error:
             why = str(error) or "silence"
             log.info(
@@ -339,7 +338,7 @@ class Informer(Generic[View]):
 
     # Streams and trouble
 
-    def _open_stream(self, *, initial: bool) -> None:
+    def _open_stream(self, *, initial: bool) -> AsyncIterator[Sequence[WatchEvent]]:
         timeout = SHORTEST_WATCH + (LONGEST_WATCH - SHORTEST_WATCH) * self._chance.random()
         self.watches += 1
         self._opened_at = asyncio.get_running_loop().time()
@@ -353,6 +352,7 @@ class Informer(Generic[View]):
             initial=initial,
             timeout=timeout,
         )
+        return self._stream
 
     async def _close_stream(self) -> None:
         stream, self._stream = self._stream, None
