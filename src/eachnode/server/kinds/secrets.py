@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from eachnode.objects.resources import SECRETS
-from eachnode.objects.status import BadRequest
 from eachnode.server.field_errors import FieldError, invalid, required, too_long
 from eachnode.server.kind import Column, Kind, Tree
 from eachnode.server.kinds import name_rules
-from eachnode.server.kinds.config_maps import DATA_LIMIT, validate_keys, validate_seal
+from eachnode.server.kinds.config_maps import DATA_LIMIT, decoded_size, validate_keys, validate_seal
 from eachnode.server.kinds.rows import AGE, NAME, age_of, name_of
 
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
-_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/\r\n"
 _REDACTED = "<secret contents redacted>"
 _REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {"kubernetes.io/tls": ("tls.crt", "tls.key")}
 _JSON_KEYS: Mapping[str, str] = {
@@ -30,26 +27,13 @@ _JSON_KEYS: Mapping[str, str] = {
 def _default(tree: Tree) -> None:
     for key, text in tree.pop("stringData", {}).items():
         tree.setdefault("data", {})[key] = base64.b64encode(text.encode()).decode()
-    for text in tree.get("data", {}).values():
-        _decoded(text)
     tree["type"] = tree.get("type") or "Opaque"
-
-
-def _decoded(text: str) -> bytes:
-    compact = text.replace("\r", "").replace("\n", "")
-    try:
-        return base64.b64decode(compact, validate=True)
-    except (binascii.Error, ValueError):
-        legal = len(text) - len(text.lstrip(_ALPHABET))
-        at = legal if legal < len(text) else legal - legal % 4
-        wrong = f"illegal base64 data at input byte {at}"
-        raise BadRequest(f'Secret in version "v1" cannot be handled as a Secret: {wrong}') from None
 
 
 def _validate(tree: Tree) -> Iterator[FieldError]:
     data = tree.get("data", {})
     yield from validate_keys(data, "data")
-    if sum(len(_decoded(text)) for text in data.values()) > DATA_LIMIT:
+    if sum(map(decoded_size, data.values())) > DATA_LIMIT:
         yield too_long("data", DATA_LIMIT)
     kind = tree.get("type", "")
     if kind == "kubernetes.io/service-account-token":
@@ -76,7 +60,7 @@ def _validate_json(data: Mapping[str, str], key: str) -> Iterator[FieldError]:
         yield required(path)
         return
     try:
-        msgspec.json.decode(_decoded(data[key]), type=dict[str, Any])
+        msgspec.json.decode(base64.b64decode(data[key]), type=dict[str, Any])
     except msgspec.DecodeError as error:
         yield invalid(path, _REDACTED, str(error))
 
