@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eachnode.objects.status import Gone
@@ -102,20 +102,23 @@ class History:
         self.oldest = changes[count - 1].version
         self._bytes = size
         self.main.drop(count)
-        for lanes in self._lanes.values():
-            for lane in lanes.values():
-                lane.drop(bisect_right(lane.changes, self.oldest, key=_version))
+        for lane in self.lanes():
+            lane.drop(bisect_right(lane.changes, self.oldest, key=_version))
 
     def follow(self, selection: Selection, version: int) -> Follower:
         """A cursor that stands just after a version; raises Gone when that is too long ago."""
         start = self._index_after(version)
         index = selection.index()
         if index is None:
-            return Follower(self, self.main, selection, self.main.first + start, [])
+            return Follower(self, self.main, selection, version, self.main.first + start, [])
         dimension, value = index
         lane = self._lanes.setdefault(dimension, {}).setdefault(value, Lane())
         missed = [told for change in self.main.changes[start:] if (told := change.told_to(selection))]
-        return Follower(self, lane, selection, lane.end, missed)
+        return Follower(self, lane, selection, version, lane.end, missed)
+
+    def lanes(self) -> Iterator[Lane]:
+        """The lanes besides the main one."""
+        return (lane for lanes in self._lanes.values() for lane in lanes.values())
 
     def release(self, lane: Lane, selection: Selection) -> None:
         """Forgets a lane that nobody follows any more."""
@@ -137,10 +140,13 @@ class History:
 class Follower:
     """A cursor into the history: hands out what its selection sees, in order, a batch at a time."""
 
-    def __init__(self, history: History, lane: Lane, selection: Selection, position: int, missed: list[Told]) -> None:
+    def __init__(
+        self, history: History, lane: Lane, selection: Selection, after: int, position: int, missed: list[Told]
+    ) -> None:
         self._history = history
         self._lane = lane
         self._selection = selection
+        self._after = after
         self._position = position
         self._missed = missed
         self._waiter: asyncio.Future[None] | None = None
@@ -155,6 +161,8 @@ class Follower:
             raise Gone(f"too old resource version: {newest} ({self._history.oldest})")
         changes = lane.changes[start:]
         self._position = lane.end
+        if changes and changes[0].version <= self._after:  # Somebody asked for a version that was yet to come.
+            changes = [change for change in changes if change.version > self._after]
         if self._selection.everything:
             found = [change.told for change in changes]
         else:

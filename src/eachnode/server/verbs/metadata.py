@@ -88,6 +88,8 @@ def validate(about: Tree, kind: Kind) -> Iterator[FieldError]:
 
 def validate_update(new: Tree, old: Tree) -> Iterator[FieldError]:
     """Everything wrong with how metadata is to change."""
+    if not new.get("name"):
+        yield required("metadata.name", "name or generateName is required")
     yield from _validate_common(new)
     if "deletionTimestamp" in old:
         yield from _validate_no_new_finalizers(new.get("finalizers") or (), old.get("finalizers") or ())

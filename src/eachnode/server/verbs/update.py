@@ -34,7 +34,6 @@ def update(
     about = tree.setdefault("metadata", {})
     metadata.settle_namespace(about, served, namespace)
     _check_name(about.get("name", ""), name)
-    metadata.drop_repeated_owners(about, call)
     old = served.shelf.get(served.namespace(namespace), name)
     if old is None:
         if not served.kind.create_on_update or subresource:
@@ -52,7 +51,10 @@ def update(
 def replace(registry: Registry, call: Call, served: Served, tree: Tree, old: Stored, subresource: str) -> Answer:
     """Makes the tree the new version of an object, if the rules allow it."""
     before = served.outward(old.document.tree())
-    _check_version(served, tree["metadata"], old)
+    about = tree.setdefault("metadata", {})
+    metadata.settle_namespace(about, served, old.namespace)
+    metadata.drop_repeated_owners(about, call)
+    _check_version(served, about, old)
     _shape(registry, call, served, tree, before, subresource)
     return settle(registry, call, served, tree, before, old)
 
