@@ -79,7 +79,7 @@ def refusal(resource: Resource, name: str, errors: Iterable[FieldError]) -> Inva
     """The 422 answer that names every wrong field of one object, each error once."""
     distinct = dict.fromkeys(errors)
     causes = tuple(Cause(reason=error.reason, message=error.message, field=error.field) for error in distinct)
-    sentences = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))  # The same one once.
+    sentences = [f"{cause.field}: {cause.message}" for cause in causes]
     summary = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     return Invalid(
