@@ -61,17 +61,16 @@ def settle(slot: Slot, aim: Aim, backoff: Backoff, now: float) -> Settlement:
 
 def _remove_ended(settlement: Settlement, slot: Slot, aim: Aim, backoff: Backoff, now: float) -> None:
     """Pods that ended go: those that failed not too often."""
-    patience = now  # One window serves the whole node: the first failed pod that goes closes it for the others.
+    until = backoff.until(slot.node, aim.observed_generation, now)
     for pod in slot.alive:
         if pod.status.phase == "Succeeded":
             settlement.removals.append(Removal(pod, "it has ended, and a daemon pod is to run always", succeeded=True))
         elif pod.status.phase == "Failed":
-            patience = max(patience, backoff.until(slot.node, aim.observed_generation, now))
-            if patience > now:
-                settlement.until = min(settlement.until, patience)
-                continue
-            settlement.removals.append(Removal(pod, "it has failed", failed=True))
-            patience = now + backoff.next_length(slot.node, aim.observed_generation, now)
+            if until > now:
+                settlement.until = until
+            elif not any(removal.failed for removal in settlement.removals):
+                # The others wait: this one's removal opens the node's window.
+                settlement.removals.append(Removal(pod, "it has failed", failed=True))
 
 
 def _settle_surging(settlement: Settlement, slot: Slot, running: list[Pod], aim: Aim, now: float) -> None:
