@@ -81,6 +81,18 @@ def validate_new_pod(tree: Tree) -> Errors:
     yield from validate_profiles_agree(tree["metadata"].get("annotations") or {}, spec, "spec")
 
 
+def validate_placement(tree: Tree) -> Errors:
+    """The parts of a pod's spec in which the pods of one owner differ: its affinity and its node."""
+    metadata, spec = tree["metadata"], tree.get("spec") or {}
+    annotations = metadata.get("annotations") or {}
+    pod = PodContext(spec, True, metadata.get("name", ""), annotations)
+    if MIRROR in annotations:
+        yield from validate_pod_annotations(annotations, "metadata.annotations", pod)
+    yield from validate_affinity(spec.get("affinity"), "spec.affinity", pod)
+    if node := spec.get("nodeName"):
+        yield from fields.dns_subdomain("spec.nodeName", node)
+
+
 def validate_template(template: Tree, path: str, lenient: Leniency = STRICT) -> Errors:
     """A pod template."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}

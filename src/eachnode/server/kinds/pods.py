@@ -1,8 +1,15 @@
-"""Pods as a kind."""
+"""Pods as a kind.
+
+The pods of one owner differ in name and node only. What was found sound of the last one need not be judged again: then
+only the parts in which they differ are.
+"""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from eachnode.objects import formats
 from eachnode.objects.resources import PODS
@@ -16,13 +23,52 @@ from eachnode.server.kinds.pod_rows import COLUMNS, row
 from eachnode.server.kinds.pod_status import validate_pod_status
 from eachnode.server.kinds.pod_subresources import SUBRESOURCES
 from eachnode.server.kinds.pod_update import validate_pod_update
-from eachnode.server.kinds.pod_validation import validate_new_pod, validate_pod
+from eachnode.server.kinds.pod_validation import validate_new_pod, validate_placement, validate_pod
 from eachnode.server.kinds.pod_warnings import warnings_for
 
+_VARYING = ("affinity", "nodeName")
 
-def _validate(tree: Tree) -> Iterator[FieldError]:
-    yield from validate_pod(tree)
-    yield from validate_new_pod(tree)
+
+@dataclass(slots=True)
+class SoundPods:
+    """The last sound pod of each owner, without what differs from pod to pod."""
+
+    most: int = 256  # Owners to remember.
+    _known: OrderedDict[str, tuple[Any, Any]] = field(default_factory=OrderedDict)
+
+    def validate(self, tree: Tree) -> Iterator[FieldError]:
+        """Everything wrong with a new pod."""
+        owner, spec = _controller(tree), tree.get("spec") or {}
+        common = (
+            {name: value for name, value in spec.items() if name not in _VARYING},
+            tree["metadata"].get("annotations"),
+        )
+        if owner and self._known.get(owner) == common:
+            yield from validate_placement(tree)
+            return
+        sound = True
+        for error in (*validate_pod(tree), *validate_new_pod(tree)):
+            sound = False
+            yield error
+        if sound and owner and not _depends_on_name(spec):
+            self._remember(owner, common)
+
+    def _remember(self, owner: str, common: tuple[Any, Any]) -> None:
+        self._known[owner] = common
+        self._known.move_to_end(owner)
+        if len(self._known) > self.most:
+            self._known.popitem(last=False)
+
+
+def _controller(tree: Tree) -> str:
+    owners = tree["metadata"].get("ownerReferences") or ()
+    return next((owner.get("uid", "") for owner in owners if owner.get("controller")), "")
+
+
+def _depends_on_name(spec: Tree) -> bool:
+    """Whether a pod's name or node says more about it: names of claims, mirrors of static pods, gates."""
+    ephemeral = any(volume.get("ephemeral") is not None for volume in spec.get("volumes") or ())
+    return ephemeral or bool(spec.get("schedulingGates"))
 
 
 def _warn(new: Tree, old: Tree | None) -> Iterator[str]:
@@ -61,7 +107,7 @@ PODS_KIND = Kind(
     prepare_create=prepare_create,
     prepare_update=prepare_update,
     prepare_status=prepare_status,
-    validate=_validate,
+    validate=SoundPods().validate,
     validate_update=validate_pod_update,
     whole_update=True,
     validate_status=validate_pod_status,
