@@ -23,7 +23,7 @@ from eachnode.objects.status import (
 )
 from eachnode.server.api_server import ApiServer
 from eachnode.server.http.connections import Patience
-from eachnode.server.http.incoming import Incoming, body_format, unknown_format, yaml_tree
+from eachnode.server.http.incoming import Incoming, unknown_format, yaml_tree
 from eachnode.server.http.negotiation import YAML, accepted_form, content_type, not_acceptable
 from eachnode.server.http.paths import Target
 from eachnode.server.http.queries import (
@@ -188,8 +188,7 @@ class Dispatch:
             return await self._api.delete_as(call, served.resource, target.name, target.namespace, options=options)
         if call.verb == "patch":
             return await self._patch(incoming, call, served, target)
-        body = await incoming.body(self._patience)
-        media = body_format(incoming.media)
+        body, media = await incoming.object_body(self._patience)
         kind = "CreateOptions" if call.verb == "create" else "UpdateOptions"
         _take_options(call, write_query(incoming.query, kind), incoming)
         if call.verb == "update":
@@ -240,11 +239,11 @@ class Dispatch:
         return json_reply(200, shaper.many(page, call.now), shaper.form, pretty=incoming.pretty)
 
     async def _delete_options(self, incoming: Incoming, call: Call) -> DeleteOptions:
-        body = await incoming.body(self._patience)
-        if body:
-            options = delete_options(_delete_tree(body, body_format(incoming.media)))
-        else:
+        if not incoming.has_body:
             options = delete_query(incoming.query)
+        else:
+            body, media = await incoming.object_body(self._patience)
+            options = delete_options(_delete_tree(body, media)) if body else delete_query(incoming.query)
         call.dry_run = bool(options.dry_run)
         return options
 

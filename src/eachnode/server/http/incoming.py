@@ -13,11 +13,11 @@ from eachnode.objects.status import ApiError, BadRequest, Details, TooLarge, Uns
 from eachnode.server.http.connections import Patience
 from eachnode.server.http.negotiation import JSON, YAML
 from eachnode.server.http.paths import segments
+from eachnode.server.http.protobuf_bodies import PROTOBUF, json_from_protobuf
 from eachnode.server.http.queries import NO_QUERY, Query, parsed, wants_pretty
 
 LARGEST_BODY = 3 << 20
 DEEPEST_NESTING = 200  # Far more than any object has, far less than what exhausts a stack.
-PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 class Incoming:
@@ -49,6 +49,14 @@ class Incoming:
         """What the client program calls itself."""
         return self.headers.get("User-Agent", "")
 
+    async def object_body(self, patience: Patience) -> tuple[bytes, Literal["json", "yaml"]]:
+        """The body that is an object, and how it is written; raises UnsupportedMediaType."""
+        media = self.media
+        if media == PROTOBUF:
+            return json_from_protobuf(await self.body(patience)), "json"
+        written = body_format(media)
+        return await self.body(patience), written
+
     @property
     def pretty(self) -> bool:
         """Whether a human reads the answer."""
@@ -58,6 +66,11 @@ class Incoming:
     def media(self) -> str:
         """The media type of the body, without parameters."""
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+    @property
+    def has_body(self) -> bool:
+        """Whether anything comes after the head."""
+        return self._request.body_exists
 
     async def body(self, patience: Patience) -> bytes:
         """The whole body; raises TooLarge, and BadRequest when the rest of it does not come."""
@@ -89,11 +102,6 @@ def body_format(media: str) -> Literal["json", "yaml"]:
         return "json"
     if media == YAML:
         return "yaml"
-    if media == PROTOBUF:
-        raise UnsupportedMediaType(
-            f"this server does not read {PROTOBUF}: send application/json (clients of the official libraries: "
-            'set the content type to "application/json")'
-        )
     raise unknown_format((JSON, YAML))
 
 
