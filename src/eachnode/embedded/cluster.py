@@ -7,53 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Protocol
 
-from eachnode.client.door import Door
-from eachnode.controllers.daemonset import DaemonSetController
-from eachnode.controllers.garbage_collector import GarbageCollector
-from eachnode.controllers.kubelet import Kubelet, create_nodes, node_trees
-from eachnode.controllers.namespaces import NamespaceOptions, Namespaces
-from eachnode.controllers.node_lifecycle import NodeLifecycle
-from eachnode.controllers.pod_garbage_collector import PodGarbageCollector, PodGarbageOptions
-from eachnode.controllers.scheduler import Scheduler
+from eachnode.controllers.kubelet import create_nodes, node_trees
+from eachnode.embedded.loops import Loop, make_loop
 from eachnode.embedded.options import COMPONENTS, ClusterOptions, Component
 from eachnode.objects.clock import Chance, Clock
 from eachnode.server.api_server import ApiServer
-from eachnode.server.setup import make_server
+from eachnode.server.setup import furnish, make_server
 from eachnode.server.store import IN_MEMORY, Store
 
 log = logging.getLogger(__name__)
 
 RESTART_PAUSE = 1.0  # Seconds until a loop that failed is begun anew.
 DATABASE = "cluster.sqlite"
-
-
-class Loop(Protocol):
-    """What every component is."""
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        ...
-
-
-Maker = Callable[[Door, Clock, Chance, ClusterOptions], Loop]
-
-_MAKERS: dict[Component, Maker] = {
-    "controller": lambda door, clock, chance, _: DaemonSetController(door, clock=clock, chance=chance),
-    "scheduler": lambda door, clock, chance, _: Scheduler(door, clock=clock, chance=chance),
-    "garbage-collector": lambda door, clock, chance, _: GarbageCollector(door, clock=clock, chance=chance),
-    "node-lifecycle": lambda door, clock, chance, _: NodeLifecycle(door, clock=clock, chance=chance),
-    "pod-garbage-collector": lambda door, clock, chance, options: PodGarbageCollector(
-        door, clock=clock, chance=chance, options=PodGarbageOptions(quarantine=options.pod_quarantine)
-    ),
-    "namespaces": lambda door, clock, chance, options: Namespaces(
-        door, clock=clock, chance=chance, options=NamespaceOptions(root_certificates=options.root_certificates)
-    ),
-    "kubelet": lambda door, clock, chance, options: Kubelet(door, clock=clock, chance=chance, options=options.kubelet),
-}
 
 
 class EmbeddedCluster:
@@ -81,10 +48,10 @@ class EmbeddedCluster:
 
     async def start(self) -> None:
         """Begin all loops, and create the nodes asked for that are not there yet."""
+        await furnish(self.server)
         for component in COMPONENTS:
             if component in self.options.components:
-                maker = _MAKERS[component]
-                self._spawn(self._supervise(component, maker), component)
+                self._tasks.append(asyncio.create_task(self._supervise(component), name=component))
         if self.options.nodes:
             trees = list(node_trees(self.options.nodes, self.options.node_template))
             await create_nodes(self.server, trees)
@@ -97,13 +64,11 @@ class EmbeddedCluster:
         self._tasks.clear()
         self.store.close()
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        self._tasks.append(asyncio.create_task(work, name=name))
-
-    async def _supervise(self, component: Component, maker: Maker) -> None:
+    async def _supervise(self, component: Component) -> None:
         """Run one loop; should it fail, that is told and it begins anew, and the others go on."""
         while True:
-            loop = self.loops[component] = maker(self.server, self._clock, self._chance, self.options)
+            loop = make_loop(component, self.server, self._clock, self._chance, self.options)
+            self.loops[component] = loop
             try:
                 await loop.run()
             except Exception:
