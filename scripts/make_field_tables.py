@@ -258,7 +258,7 @@ FACTS = {
         LabelSelectorRequirement: operator=.LabelSelectorOperator
         ListMeta: remainingItemCount:p
         ManagedFieldsEntry: operation=.ManagedFieldsOperationType
-        ObjectMeta: uid=types.UID creationTimestamp:o deletionGracePeriodSeconds:p
+        ObjectMeta: uid=types.UID creationTimestamp:o deletionGracePeriodSeconds:p managedFields:p
         OwnerReference: uid=types.UID controller:p blockOwnerDeletion:p
         Preconditions: uid:p=types.UID resourceVersion:p
         Status: reason=.StatusReason

@@ -25,10 +25,11 @@ Place: TypeAlias = tuple["Place | None", Field | str | int]
 _STRICT_LIMIT = 100  # So many unknown and repeated fields are named, and no more.
 _SCHEMA = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
 _GO_SORTS = {str: "string", bool: "bool", dict: "object", list: "array", Repeated: "object"}
+_GO_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: "slice", dict: "map"}
 _GO_NUMBERS = ("int32", "int64", "float64")  # Only where a number was wanted does Go say which one it found.
 _NOTHING = object()
 
-_STRING, _INTEGER, _BOOLEAN, _STRUCT = Sort.STRING, Sort.INTEGER, Sort.BOOLEAN, Sort.STRUCT
+_STRING, _INTEGER, _STRUCT = Sort.STRING, Sort.INTEGER, Sort.STRUCT
 
 
 class Unreadable(ValueError):
@@ -38,9 +39,10 @@ class Unreadable(ValueError):
 class Reading:
     """What one pass came across."""
 
-    __slots__ = ("keys", "strict", "wrong")
+    __slots__ = ("converts", "keys", "strict", "wrong")
 
-    def __init__(self) -> None:
+    def __init__(self, *, converts: bool = False) -> None:
+        self.converts = converts  # The tree comes from a strategic merge: Go converts it, in other words for errors.
         self.keys = 0  # Of all objects together, to tell whether some stood there twice.
         self.strict: list[str] = []  # Unknown and repeated fields.
         self.wrong: str | None = None  # The first value of a wrong type.
@@ -52,10 +54,14 @@ class Reading:
         if len(self.strict) < _STRICT_LIMIT and line not in self.strict:
             self.strict.append(line)
 
-    def mistyped(self, value: Any, go: str, place: Place | None) -> None:
+    def mistyped(self, value: Any, wanted: Shape, place: Place | None) -> None:
         """Remembers a value of the wrong type."""
         if self.wrong is None:
-            self.wrong = mismatch(value, go, place)
+            self.wrong = _inconvertible(value, wanted) if self.converts else mismatch(value, wanted.go, place)
+
+    def unreadable(self, value: Any, go: str, place: Place | None) -> Unreadable:
+        """A value of a type that its own reader refuses."""
+        return Unreadable(mismatch(value, go, None if self.converts else place))
 
 
 def conform(wanted: Shape, tree: Any, reading: Reading) -> Tree:
@@ -102,6 +108,20 @@ def mismatch(value: Any, go: str, place: Place | None) -> str:
     return f"json: cannot unmarshal {found} into Go struct field {owner}.{'.'.join(reversed(fields))} of type {go}"
 
 
+def _inconvertible(value: Any, wanted: Shape) -> str:
+    """The words of Go's conversion from an untyped tree."""
+    found = _GO_KINDS.get(type(value), "map")
+    if wanted.sort is Sort.STRUCT:
+        return f"cannot restore struct from: {found}"
+    if wanted.sort in (Sort.LIST, Sort.BYTES):
+        return f"cannot restore slice from {found}"
+    if wanted.sort is Sort.MAP:
+        return f"cannot restore map from {found}"
+    if (wanted.sort, found) in ((Sort.STRING, "int64"), (Sort.INTEGER, "int64"), (Sort.INTEGER, "float64")):
+        return f"cannot convert {found} to {wanted.go}"
+    return f"unrecognized type: {'string' if wanted.sort is Sort.STRING else wanted.go}"
+
+
 def _literal(number: Any) -> str:
     return number.text if isinstance(number, Written) else repr(number)
 
@@ -117,17 +137,15 @@ def _struct(wanted: Shape, tree: Tree, place: Place | None, reading: Reading) ->
             dropped.append(key)
             continue
         sort = field.sort
+        kind: Any = value.__class__
         if value is None:
             dropped.append(key)
-        elif sort is _STRING and value.__class__ is str:
-            if not value and field.drops_empty:
-                dropped.append(key)
-        elif sort is _INTEGER and value.__class__ is int and -field.shape.bound <= value < field.shape.bound:
-            if not value and field.drops_empty:
-                dropped.append(key)
-        elif sort is _BOOLEAN and value.__class__ is bool:
-            if not value and field.drops_empty:
-                dropped.append(key)
+        elif kind is field.plain:
+            if not value:
+                if field.drops_empty:
+                    dropped.append(key)
+            elif sort is _INTEGER and not -field.shape.bound <= value < field.shape.bound:
+                reading.mistyped(value, field.shape, (place, field))
         elif sort is _STRUCT and isinstance(value, dict):
             _struct(field.shape, value, (place, field), reading)
         else:
@@ -166,7 +184,7 @@ def _note_repeats(tree: Tree, place: Place | None, reading: Reading) -> None:
 
 
 def _mistyped(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
-    reading.mistyped(value, wanted.go, place)
+    reading.mistyped(value, wanted, place)
     return _NOTHING
 
 
@@ -230,6 +248,8 @@ def _string(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
 
 
 def _integer(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
+    if reading.converts and isinstance(value, float) and value.is_integer():
+        value = int(value)
     if value.__class__ is int and -wanted.bound <= value < wanted.bound:
         return value
     return _mistyped(wanted, value, place, reading)
@@ -246,24 +266,24 @@ def _quantity(_wanted: Shape, value: Any, _place: Place, _reading: Reading) -> A
         raise Unreadable(str(refusal)) from None
 
 
-def _integer_or_string(_wanted: Shape, value: Any, place: Place, _reading: Reading) -> Any:
+def _integer_or_string(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
     if isinstance(value, str) or (value.__class__ is int and -(1 << 31) <= value < 1 << 31):
         return value
-    raise Unreadable(mismatch(value, "int32", place))
+    raise reading.unreadable(value, "int32", place)
 
 
-def _time(_wanted: Shape, value: Any, place: Place, _reading: Reading) -> Any:
+def _time(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
     if not isinstance(value, str):
-        raise Unreadable(mismatch(value, "string", place))
+        raise reading.unreadable(value, "string", place)
     try:
         return go_values.moment(value)
     except ValueError as refusal:
         raise Unreadable(str(refusal)) from None
 
 
-def _micro_time(_wanted: Shape, value: Any, place: Place, _reading: Reading) -> Any:
+def _micro_time(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
     if not isinstance(value, str):
-        raise Unreadable(mismatch(value, "string", place))
+        raise reading.unreadable(value, "string", place)
     try:
         return go_values.micro_moment(value)
     except ValueError as refusal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from eachnode.objects.resources import Resource
@@ -59,12 +59,16 @@ def unmarshal(raw: bytes, call: Call | None = None) -> Any:
     tree = json_text.read(raw)
     tree = plain(tree, reading)
     if call is not None and call.field_validation != "Ignore" and json_text.may_repeat_keys(raw, reading.keys):
-        repeated = json_text.read_with_care(raw)
-        complaints = list(_repeats(repeated, ""))
+        complaints = repeated_keys(raw)
         if complaints and call.field_validation == "Strict":
             raise StrictComplaints(complaints)
         call.warnings += complaints
     return tree
+
+
+def repeated_keys(raw: bytes) -> list[str]:
+    """A complaint for each key that stands in one object of a JSON text more than once."""
+    return list(_repeats(json_text.read_with_care(raw), ""))
 
 
 class StrictComplaints(ValueError):
@@ -75,14 +79,15 @@ class StrictComplaints(ValueError):
         self.complaints = complaints
 
 
-def conform_patched(kind: Kind, tree: Tree, call: Call) -> Tree:
+def conform_patched(kind: Kind, tree: Tree, call: Call, *, converts: bool = False) -> Tree:
     """A tree that a patch made, in its canonical form; raises Unreadable, or StrictComplaints by fieldValidation."""
-    reading = Reading()
+    reading = Reading(converts=converts)
     tree = kind.structure.conform(tree, reading) if kind.structure else conform(shape(kind.definition), tree, reading)
-    if reading.strict and call.field_validation == "Strict":
-        raise StrictComplaints(reading.strict)
+    complaints = sorted(reading.strict) if converts else reading.strict
+    if complaints and call.field_validation == "Strict":
+        raise StrictComplaints(complaints)
     if call.field_validation == "Warn":
-        call.warnings += reading.strict
+        call.warnings += complaints
     return tree
 
 
@@ -189,7 +194,7 @@ def _cannot_be_handled(resource: Resource, tree: Any, reason: str) -> BadRequest
     return BadRequest(f"{kind} in version {version} cannot be handled as a {resource.kind}: {reason}")
 
 
-def _repeats(tree: Any, path: str) -> Any:
+def _repeats(tree: Any, path: str) -> Iterator[str]:
     """`duplicate field "a.b"` for each key that stands in an object twice."""
     if isinstance(tree, dict):
         if isinstance(tree, Repeated):
@@ -203,17 +208,8 @@ def _repeats(tree: Any, path: str) -> Any:
 
 def _yaml_complaints(tree: Any) -> list[str]:
     """One complaint that names all repeated keys by their lines, as go-yaml makes it."""
-    lines: list[str] = []
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, Repeated):
-            lines += node.repeats
-        if isinstance(node, dict):
-            waiting += node.values()
-        elif isinstance(node, list):
-            waiting += node
-    return ["yaml: unmarshal errors:\n  " + "\n  ".join(sorted(lines))] if lines else []
+    lines = yaml_text.repeated_keys_in(tree)
+    return ["yaml: unmarshal errors:\n  " + "\n  ".join(lines)] if lines else []
 
 
 def _yaml_lines(complaint: str) -> list[str]:

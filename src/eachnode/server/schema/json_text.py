@@ -150,7 +150,7 @@ class _Scanner:
         if self.depth > DEEPEST:
             raise NotJson(TOO_DEEP)
 
-    def _object(self) -> dict[str, Any]:
+    def _object(self) -> Any:
         self._enter()
         tree = Repeated()
         if self._skip() == "}":
@@ -171,7 +171,7 @@ class _Scanner:
                 raise self._wrong("after object key:value pair")
             self.at += 1
 
-    def _array(self) -> list[Any]:
+    def _array(self) -> Any:
         self._enter()
         items: list[Any] = []
         if self._skip() == "]":

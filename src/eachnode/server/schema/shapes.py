@@ -46,17 +46,13 @@ class Presence(IntEnum):
 
     NOT_EMPTY = 1
     GIVEN = 2
-    ALWAYS = 3
-    NULL = 4
+    DEMANDED = 3  # By validation: to others it is null when it is absent.
+    ALWAYS = 4
+    NULL = 5
 
 
-_PRESENCE = {
-    "o": Presence.NOT_EMPTY,
-    "p": Presence.GIVEN,
-    "k": Presence.GIVEN,
-    "a": Presence.ALWAYS,
-    "n": Presence.NULL,
-}
+_PRESENCE = {"o": Presence.NOT_EMPTY, "p": Presence.GIVEN, "k": Presence.DEMANDED}
+_PRESENCE |= {"a": Presence.ALWAYS, "n": Presence.NULL}
 _SCALARS = {
     "string": (Sort.STRING, "string"),
     "int32": (Sort.INTEGER, "int32"),
@@ -75,6 +71,7 @@ _SCALARS = {
 }
 _ZERO = {Sort.STRING: "", Sort.INTEGER: 0, Sort.BOOLEAN: False, Sort.NUMBER: 0, Sort.QUANTITY: "0"}
 _ZERO |= {Sort.INTEGER_OR_STRING: 0, Sort.BYTES: ""}
+_PLAIN: dict[Sort, type] = {Sort.STRING: str, Sort.INTEGER: int, Sort.BOOLEAN: bool}
 _RANGE = {"int32": 1 << 31, "int64": 1 << 63}
 
 
@@ -115,9 +112,11 @@ class Field:
     owner: str  # The Go struct it belongs to,
     embedded: str = ""  # and the struct inside it that declares it.
     drops_empty: bool = False  # An empty value is the same as none.
+    plain: type | None = None  # The Python type of a value that needs no reading.
 
     def __post_init__(self) -> None:
         self.drops_empty = self.presence is Presence.NOT_EMPTY
+        self.plain = _PLAIN.get(self.sort)
 
 
 class _Tables(msgspec.Struct):

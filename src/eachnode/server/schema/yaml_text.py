@@ -52,6 +52,21 @@ def read(raw: bytes) -> Any:
         raise NotYaml(f"yaml: {str(refusal).splitlines()[0]}") from None
 
 
+def repeated_keys_in(tree: Any) -> list[str]:
+    """`line 4: key "a" already set in map` for each key that a map of a tree just read repeats."""
+    lines: list[tuple[int, str]] = []
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Repeated):
+            lines += [(int(line.split(":")[0].removeprefix("line ")), line) for line in node.repeats]
+        if isinstance(node, dict):
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return [line for _, line in sorted(lines)]
+
+
 class _Builder:
     """Makes one tree from a stream of events."""
 
@@ -146,7 +161,8 @@ def _key(key: Any) -> str:
         return "true" if key else "false"
     if isinstance(key, (int, float)):
         return f"{key:g}" if isinstance(key, float) else str(key)
-    named = {dict: "map[interface {}]interface {}", list: "[]interface {}"}.get(type(key), "%!s(<nil>)")
+    named = "map[interface {}]interface {}" if isinstance(key, dict) else "[]interface {}"
+    named = "%!s(<nil>)" if key is None else named
     raise NotYaml(f"unsupported map key of type: {named}")
 
 
@@ -186,8 +202,5 @@ def _integer(digits: str) -> int | float:
     size = digits.lstrip("+-").lower()
     if len(size) > 70:
         return float(digits) if size.isdigit() else 0.0
-    if size[0] == "0" and size[1:].isdigit():
-        value = int(size, 8)
-    else:
-        value = int(size, 0)
+    value = int(size, 8 if size[0] == "0" and size[1:].isdigit() else 0)
     return -value if digits[0] == "-" else value
