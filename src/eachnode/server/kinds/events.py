@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
 
-from eachnode.objects.clock import seconds
 from eachnode.objects.formats import qualified_name
 from eachnode.objects.resources import EVENTS, EVENTS_V1
 from eachnode.server.field_errors import FieldError, invalid, required
@@ -19,6 +18,7 @@ from eachnode.server.kinds import name_rules
 from eachnode.server.kinds.rows import NAME, at, name_of, since
 
 LIFETIME = 3600.0
+_TIMES = ("eventTime", "firstTimestamp", "lastTimestamp")
 _LIMITS = MappingProxyType({"reportingInstance": 128, "action": 128, "reason": 128})
 _NOTE_LIMIT = 1024
 _RENAMED = MappingProxyType(
@@ -88,26 +88,33 @@ def _update_new(new_shown: Tree, old_shown: Tree) -> Iterator[FieldError]:
         "eventTime", "action", "related", "reportingComponent", "reportingInstance",
     )  # fmt: skip
     for field in sealed:
-        if new.get(field) != old.get(field) and not _same_moment(field, new, old):
+        if new.get(field) != old.get(field):
             name = "reportingController" if field == "reportingComponent" else field
             yield invalid(name, _as_internal(field, new.get(field)), "field is immutable")
 
 
-def _same_moment(field: str, new: Tree, old: Tree) -> bool:
-    """Whether eventTime only is written differently."""
-    if field != "eventTime" or not new[field] or not old[field]:
-        return False
-    return seconds(new[field]) == seconds(old[field])
+_REFERENCE = MappingProxyType(
+    {
+        "Kind": "kind",
+        "Namespace": "namespace",
+        "Name": "name",
+        "UID": "uid",
+        "APIVersion": "apiVersion",
+        "ResourceVersion": "resourceVersion",
+        "FieldPath": "fieldPath",
+    }
+)
+_SOURCE = MappingProxyType({"Component": "component", "Host": "host"})
 
 
 def _as_internal(field: str, value: Any) -> Any:
     """A changed field as the reference's internal type prints it."""
-    if field in ("involvedObject", "related") and value is not None:
-        names = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-        return {("UID" if name == "uid" else f"{name[0].upper()}{name[1:]}"): value.get(name, "") for name in names}
-    if field == "source":
-        return {"Component": (value or {}).get("component", ""), "Host": (value or {}).get("host", "")}
-    return 0 if field == "count" and value is None else "" if value is None and "ime" not in field else value
+    if field == "source" or (field in ("involvedObject", "related") and value is not None):
+        names = _SOURCE if field == "source" else _REFERENCE
+        return {internal: (value or {}).get(name, "") for internal, name in names.items()}
+    if value is None:
+        return {"count": 0}.get(field, None if field in ("related", *_TIMES) else "")
+    return value
 
 
 def _validate_series(tree: Tree) -> Iterator[FieldError]:
