@@ -80,7 +80,7 @@ class Player:
 
     def play(self, recording: dict[str, Any]) -> list[str]:
         """Every difference, in words; playing ends where something is waited for in vain."""
-        differences = []
+        differences: list[str] = []
         for number, step in enumerate(recording["steps"], 1):
             if "sleep" in step:
                 time.sleep(step["sleep"])

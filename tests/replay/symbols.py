@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 TIMES = frozenset(
-    [
+    {
         "creationTimestamp",
         "deletionTimestamp",
         "lastTransitionTime",
@@ -27,7 +27,7 @@ TIMES = frozenset(
         "renewTime",
         "acquireTime",
         "time",
-    ]
+    }
 )
 DROPPED = frozenset({"managedFields", "selfLink"})
 KINDS = {"uid": "uid", "controller-revision-hash": "hash"}
