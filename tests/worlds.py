@@ -49,9 +49,10 @@ class World:
         except NotFound:
             return None
 
-    async def list(self, resource: Resource, namespace: str = "", **selectors: str) -> list[Tree]:
+    async def all(self, resource: Resource, namespace: str = "", *, labels: str = "", fields: str = "") -> list[Tree]:
         """All objects of a kind."""
-        return [each.tree() for each in (await self.door.list(resource, namespace, **selectors)).documents]
+        page = await self.door.list(resource, namespace, labels=labels, fields=fields)
+        return [each.tree() for each in page.documents]
 
     async def patch(
         self, resource: Resource, name: str, change: Tree, namespace: str = "default", subresource: str = ""
@@ -72,9 +73,9 @@ class World:
         status = {"capacity": size, "allocatable": size, **tree.pop("status", {})}
         await self.create(NODES, {"metadata": metadata, "status": status, **tree})
 
-    async def pods(self, **selectors: str) -> list[Tree]:
+    async def pods(self, *, labels: str = "", fields: str = "") -> list[Tree]:
         """All pods."""
-        return await self.list(PODS, **selectors)
+        return await self.all(PODS, labels=labels, fields=fields)
 
     async def until(self, condition: Callable[[], Awaitable[object]], within: float = 60.0) -> None:
         """Returns as soon as the condition holds; fails when it does not within so many virtual seconds."""

@@ -106,7 +106,7 @@ async def test_a_silent_node_is_tainted_its_pods_are_not_ready_and_it_comes_back
 
         async def ready() -> bool:
             conditions = (await cluster.get(PODS, "p") or {})["status"]["conditions"]
-            return {each["type"]: each["status"] for each in conditions}["Ready"] == "True"
+            return bool({each["type"]: each["status"] for each in conditions}["Ready"] == "True")
 
         await cluster.until(ready, within=60)
 
@@ -203,7 +203,7 @@ async def _family(cluster: World) -> None:
 
 
 async def _names(cluster: World) -> set[str]:
-    return {each["metadata"]["name"] for each in await cluster.list(CONFIG_MAPS, "default")} - {"kube-root-ca.crt"}
+    return {each["metadata"]["name"] for each in await cluster.all(CONFIG_MAPS, "default")} - {"kube-root-ca.crt"}
 
 
 async def test_dependents_follow_their_owner_or_stay_or_go_first_as_asked() -> None:
