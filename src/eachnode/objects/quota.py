@@ -118,11 +118,15 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
         return not self.requirements
 
 
+class CountedPort(msgspec.Struct, frozen=True, gc=False):
+    """A port of a service, of which only matters that it is there."""
+
+
 class CountedService(msgspec.Struct, frozen=True, rename="camel", gc=False):
     """The part of a service's spec that quotas count."""
 
     type: str = "ClusterIP"
-    ports: tuple[msgspec.Raw, ...] | None = None
+    ports: tuple[CountedPort, ...] | None = None
     allocate_load_balancer_node_ports: bool | None = None
 
 
