@@ -20,12 +20,8 @@ from eachnode.server.admission.refusals import name_before_generation
 from .world import World, fresh_world
 
 SPEC = {"containers": [{"name": "c", "image": "i"}]}
-NOT_READY = {
-    "key": "node.kubernetes.io/not-ready",
-    "operator": "Exists",
-    "effect": "NoExecute",
-    "tolerationSeconds": 300,
-}
+FIVE_MINUTES = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+NOT_READY = {"key": "node.kubernetes.io/not-ready", **FIVE_MINUTES}
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", **FIVE_MINUTES}
 WEB: dict[str, Any] = {"ports": [{"port": 80}]}
 GIVEN = "from the given PriorityClass name"
