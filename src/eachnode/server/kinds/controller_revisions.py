@@ -12,6 +12,7 @@ from eachnode.server.kind import Column, Kind, Tree
 from eachnode.server.kinds import name_rules
 from eachnode.server.kinds import pod_validation_fields as fields
 from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, name_of
+from eachnode.server.schema.patching import Rewritten
 
 Errors = Iterator[FieldError]
 
@@ -27,8 +28,10 @@ def _validate(tree: Tree) -> Errors:
 
 def _validate_update(new: Tree, old: Tree) -> Errors:
     yield from fields.not_negative("revision", new.get("revision"))
-    if go_json_sorted(new.get("data")) != go_json_sorted(old.get("data")):
-        yield invalid("data", new.get("data"), "field is immutable")
+    data, before = new.get("data"), old.get("data")
+    same = data.keeps_text_of(before) if isinstance(data, Rewritten) else go_json_sorted(data) == go_json_sorted(before)
+    if not same:
+        yield invalid("data", data, "field is immutable")
 
 
 def _controller(tree: Tree) -> str:

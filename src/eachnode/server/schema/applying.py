@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from eachnode.objects.clock import timestamp
+from eachnode.objects.go_text import go_json
 from eachnode.objects.resources import Resource
 from eachnode.objects.status import ApiError, BadRequest, Cause, Conflict, Details
 from eachnode.server.field_errors import FieldError, refusal, required, shown
@@ -238,5 +239,5 @@ def _renew_last_applied(made: Tree, config: Tree) -> None:
         own.pop(LAST_APPLIED, None)
         if not own:
             del plain_config["metadata"]["annotations"]
-    text = json_text.encode(plain_config).decode() + "\n"
+    text = go_json(plain_config).decode() + "\n"
     made["metadata"] = {**made["metadata"], "annotations": {**annotations, LAST_APPLIED: text}}

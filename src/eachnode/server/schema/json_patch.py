@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from eachnode.server.schema.json_text import encode
+from eachnode.objects.go_text import go_json, go_json_sorted
 
 MOST_OPERATIONS = 10_000
 MOST_COPIED = 3 << 20  # bytes
@@ -31,7 +31,7 @@ def patch_json(tree: Any, operations: list[Operation]) -> Any:
         if run is None:
             raise DoesNotApply(f"Unexpected kind: {operation.get('op', 'unknown')}")
         if run is _copy:
-            copied += len(encode(_find(tree, operation, "from")))
+            copied += len(go_json(_find(tree, operation, "from")))
             if copied > MOST_COPIED:
                 raise DoesNotApply(f"unable to complete the copy, the accumulated size increase exceeds {MOST_COPIED}")
         tree = run(tree, operation)
@@ -153,19 +153,15 @@ def _test(tree: Any, operation: Operation) -> Any:
 
 def _same(left: Any, right: Any) -> bool:
     """Equality of JSON, where `true` is not 1."""
-    return bool(left == right) and encode_sorted(left) == encode_sorted(right)
+    return bool(left == right) and go_json_sorted(_plain(left)) == go_json_sorted(_plain(right))
 
 
-def encode_sorted(tree: Any) -> bytes:
-    """The text of a tree with the keys of its objects in order, and whole numbers alike however they were written."""
-    return encode(_ordered(tree))
-
-
-def _ordered(tree: Any) -> Any:
+def _plain(tree: Any) -> Any:
+    """The tree with whole numbers alike however they were written."""
     if isinstance(tree, dict):
-        return {key: _ordered(tree[key]) for key in sorted(tree)}
+        return {key: _plain(entry) for key, entry in tree.items()}
     if isinstance(tree, list):
-        return [_ordered(entry) for entry in tree]
+        return [_plain(entry) for entry in tree]
     return int(tree) if isinstance(tree, float) and tree.is_integer() else tree
 
 

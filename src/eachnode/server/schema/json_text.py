@@ -1,4 +1,4 @@
-"""JSON text to trees, and trees to JSON text, as the reference does both.
+"""JSON text to trees, as the reference reads it. (`objects.go_text` writes it.)
 
 Reading takes the quick way (msgspec) for all that is well formed. What the quick way refuses, and what may hold a key
 twice, is read again with care: by a scanner that words its errors as Go's does, keeps the repeated keys in view, and
@@ -21,8 +21,6 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", re
 _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _SPACED_COLONS = (b" :", b"\t:", b"\n:", b"\r:")
-_ESCAPED_IN_GO = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
-_SEPARATORS = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
 class NotJson(ValueError):
@@ -83,18 +81,6 @@ def check_depth(tree: Any) -> None:
             return
         level = below
     raise NotJson(TOO_DEEP)
-
-
-def encode(tree: Any) -> bytes:
-    """Compact JSON with the escapes Go writes: `<`, `>`, `&` and the two Unicode line separators."""
-    raw = msgspec.json.encode(tree)
-    for char, escape in _ESCAPED_IN_GO:
-        if char in raw:
-            raw = raw.replace(char, escape)
-    if b"\xe2\x80" in raw:
-        for char, escape in _SEPARATORS:
-            raw = raw.replace(char, escape)
-    return raw
 
 
 class _Scanner:

@@ -110,6 +110,20 @@ def track(kind: Kind, new: Tree, old: Tree | None, call: Call, subresource: str 
     write(metadata, updated(entries, changed, removed, updater(kind, call, subresource), call.now))
 
 
+def keep_times(new: Tree, old: Tree) -> None:
+    """Gives the new object the old one's entries when they differ in nothing but their times."""
+    ours, theirs = new["metadata"].get("managedFields"), old["metadata"].get("managedFields")
+    if ours and theirs and ours != theirs and _timeless(ours) == _timeless(theirs):
+        new["metadata"]["managedFields"] = theirs
+
+
+def _timeless(trees: list[Tree]) -> list[Tree]:
+    plain = [{key: value for key, value in tree.items() if key != "time"} for tree in trees]
+    return sorted(
+        plain, key=lambda tree: [str(tree.get(key)) for key in ("manager", "operation", "apiVersion", "subresource")]
+    )
+
+
 def shape_of(kind: Kind) -> Shape:
     """The shape of a kind's objects."""
     return kind.structure.shape if kind.structure is not None else shape(kind.definition)

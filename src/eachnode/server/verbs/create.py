@@ -52,9 +52,8 @@ def create_tree(registry: Registry, call: Call, served: Served, tree: Tree) -> A
 
 
 def _shape(registry: Registry, call: Call, served: Served, tree: Tree) -> None:
-    """Fills in, admits and judges a new object."""
+    """Admits and judges a new object."""
     kind = served.kind
-    kind.default(tree)
     kind.prepare_create(tree, call)
     admit(registry, kind, tree, None, call)
     errors = [*metadata.validate(tree["metadata"], kind), *kind.validate(tree)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from eachnode.server.kind import Answer, Call
-from eachnode.server.schema.patching import patched
-from eachnode.server.verbs import refusals
+from eachnode.server.schema import APPLY, applied, patched
+from eachnode.server.verbs import metadata, refusals
+from eachnode.server.verbs.create import create_tree
 from eachnode.server.verbs.registry import Registry, Served
 from eachnode.server.verbs.shaping import track
-from eachnode.server.verbs.update import replace
+from eachnode.server.verbs.update import check_name, replace
 
 
 def patch(
@@ -22,10 +23,36 @@ def patch(
     subresource: str = "",
 ) -> Answer:
     """Changes an object, or the part of it that the subresource stands for."""
+    if language == APPLY:
+        return _apply(registry, call, served, namespace, name, body, subresource)
     old = served.shelf.get(served.namespace(namespace), name)
     if old is None:
         raise refusals.not_found(served.resource, name)
     before = served.outward(old.document.tree())
     tree = patched(served.kind, served.outward(old.document.tree()), body, language, call)
+    check_name(tree["metadata"].get("name", ""), name)
     track(served.kind, tree, before, call, subresource)
     return replace(registry, call, served, tree, old, subresource)
+
+
+def _apply(
+    registry: Registry, call: Call, served: Served, namespace: str, name: str, body: bytes, subresource: str
+) -> Answer:
+    """Lays a configuration over an object, which comes into being if there is none."""
+    old = served.shelf.get(served.namespace(namespace), name)
+    if old is None and subresource:
+        raise refusals.not_found(served.resource, name)
+    live = None if old is None else served.outward(old.document.tree())
+    tree = applied(served.kind, live, body, call, subresource)
+    served.kind.default(tree)
+    about = tree["metadata"]
+    metadata.settle_namespace(about, served, namespace)
+    check_name(about.get("name", ""), name)
+    if old is not None:
+        return replace(registry, call, served, tree, old, subresource)
+    if about.get("uid"):
+        reason = f"uid mismatch: the provided object specified uid {about['uid']}, and no existing object was found"
+        raise refusals.conflict(served.resource, name, reason)
+    metadata.wipe(about)
+    metadata.drop_repeated_owners(about, call)
+    return create_tree(registry, call, served, tree)

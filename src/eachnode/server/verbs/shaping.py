@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from eachnode.server.kind import Call, Kind, Tree
+from eachnode.server.schema import ownership
+from eachnode.server.schema.ownership import keep_times
+
+__all__ = ["keep_times", "track"]
 
 
-def track(_kind: Kind, _new: Tree, _old: Tree | None, _call: Call, _subresource: str = "") -> None:
-    """Notes who wrote which field."""
-
-
-def keep_times(_new: Tree, _old: Tree) -> None:
-    """Keeps the times of managedFields that are otherwise the same."""
+def track(kind: Kind, new: Tree, old: Tree | None, call: Call, subresource: str = "") -> None:
+    """Fills in what the writer left to the API, and notes that the writer wrote both."""
+    kind.default(new)
+    ownership.track(kind, new, old, call, subresource)

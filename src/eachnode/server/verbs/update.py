@@ -33,7 +33,7 @@ def update(
     tree = decode(served.kind, body, call, media)
     about = tree.setdefault("metadata", {})
     metadata.settle_namespace(about, served, namespace)
-    _check_name(about.get("name", ""), name)
+    check_name(about.get("name", ""), name)
     old = served.shelf.get(served.namespace(namespace), name)
     if old is None:
         if not served.kind.create_on_update or subresource:
@@ -98,7 +98,8 @@ def _rules(served: Served, subresource: str) -> Subresource:
     return rules
 
 
-def _check_name(said: str, name: str) -> None:
+def check_name(said: str, name: str) -> None:
+    """Refuses an object that has another name than the path."""
     if not said:
         raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
     if said != name:
@@ -130,9 +131,8 @@ def _check_version(served: Served, about: Tree, old: Stored) -> None:
 
 
 def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: Tree, subresource: str) -> None:
-    """Fills in, admits and judges what an object is to become."""
+    """Admits and judges what an object is to become."""
     kind, rules = served.kind, _rules(served, subresource)
-    kind.default(tree)
     metadata.keep(tree["metadata"], before["metadata"])
     rules.prepare(tree, before, call)
     admit(registry, kind, tree, before, call)
