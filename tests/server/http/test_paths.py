@@ -20,7 +20,7 @@ from eachnode.server.http.paths import Target, segments, target_of
         ("/api/v1/watch/namespaces/x/pods", Target("", "v1", "pods", "x", watch=True)),
         ("/api/v1/watch/namespaces/x", Target("", "v1", "namespaces", "", "x", watch=True)),
         ("/api/v1/nodes/a%2Fb", Target("", "v1", "nodes", "", "a/b")),
-        ("/api/v1/namespaces/x/pods/p/log/more", Target("", "v1", "pods", "x", "p", "log", too_deep=True)),
+        ("/api/v1/namespaces/x/pods/p/log/more", Target("", "v1", "pods", "x", "p", "log", nowhere=True)),
     ],
 )
 def test_a_path_names_a_resource(path: str, target: Target) -> None:

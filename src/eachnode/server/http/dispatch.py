@@ -31,6 +31,7 @@ from eachnode.server.http.queries import (
     WriteQuery,
     delete_options,
     delete_query,
+    included,
     list_query,
     manager_or_agent,
     write_query,
@@ -68,7 +69,7 @@ def wanted(incoming: Incoming, target: Target) -> Wanted:
     """The verb a request means; raises what is wrong with its options."""
     if target.name and not target.watch:
         verb = "create" if incoming.method == "POST" else _NAMED.get(incoming.method)
-        listing = ListQuery()
+        listing = ListQuery(include_object=included(incoming.query))
         if verb == "get" and not target.subresource and incoming.query.get("watch", ["0"])[0] not in ("0", "false"):
             listing = _of_one(list_query(incoming.query), target.name)
             verb = "watch"
@@ -269,7 +270,7 @@ def method_not_allowed() -> MethodNotAllowed:
 
 def _check_served(served: Served, target: Target, verb: Verb) -> None:
     """Raises the 404 or 405 unless this kind has such a path and this verb there."""
-    if target.too_deep or not all((target.group or target.version, target.resource)):
+    if target.nowhere:
         raise no_such_resource()
     namespaced = served.resource.namespaced
     across = namespaced and not target.namespace

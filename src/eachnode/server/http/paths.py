@@ -26,7 +26,7 @@ class Target:
     name: str = ""
     subresource: str = ""
     watch: bool = False  # Asked for by the old /watch/ prefix.
-    too_deep: bool = False  # More segments than any kind serves.
+    nowhere: bool = False  # An empty segment, or more of them than any kind serves.
 
 
 def segments(path: str) -> list[str]:
@@ -65,5 +65,5 @@ def target_of(words: list[str]) -> Target | None:
         rest[1] if found > 1 else "",
         rest[2] if found > 2 else "",
         watch,
-        found > 3,
+        found > 3 or not all(words),
     )

@@ -81,13 +81,19 @@ def list_query(query: Query, *, watch: bool = False) -> ListQuery:
         bookmarks=_flag(query, "allowWatchBookmarks"),
         initial=initial,
         timeout=timeout,
-        include_object=_text(query, "includeObject") or "Metadata",
+        include_object=included(query),
     )
     _refuse("ListOptions", _watch_errors(options) if options.watch else _list_errors(options))
-    if options.include_object not in ("Metadata", "Object", "None"):
-        wrong = "must be 'Metadata', 'Object', 'None', or empty"
-        _refuse("TableOptions", iter([field_errors.invalid("includeObject", options.include_object, wrong)]))
     return options
+
+
+def included(query: Query) -> str:
+    """What the rows of a Table are to carry of their objects."""
+    asked = _text(query, "includeObject") or "Metadata"
+    if asked not in ("Metadata", "Object", "None"):
+        sentence = f"includeObject: Invalid value: \"{asked}\": must be 'Metadata', 'Object', 'None', or empty"
+        raise BadRequest(f"Unable to convert to Table as requested: {sentence}")
+    return asked
 
 
 def write_query(query: Query, options_kind: str, *, apply: bool = False) -> WriteQuery:
