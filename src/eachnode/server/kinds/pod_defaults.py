@@ -121,8 +121,8 @@ def _default_probe(probe: Tree) -> None:
         if not probe.get(field):
             probe[field] = value
     _default_action(probe)
-    if (grpc := probe.get("grpc")) is not None:
-        grpc.setdefault("service", "")
+    if (grpc := probe.get("grpc")) is not None and grpc.get("service") is None:
+        grpc["service"] = ""
 
 
 def _default_action(handler: Tree) -> None:
