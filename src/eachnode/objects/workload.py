@@ -10,7 +10,7 @@ runtime comes on top of all of it. Amounts are whole numbers: thousandths for cp
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -140,6 +140,16 @@ class WorkloadPodSpec(msgspec.Struct, frozen=True, rename="camel", kw_only=True,
     restart_policy: str = "Always"
     active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int | None = None
+
+    def __post_init__(self) -> None:
+        # Thousands of pods of a few kinds are kept, and a kind's tolerations are alike: one copy of them will do.
+        if self.tolerations:
+            msgspec.structs.force_setattr(self, "tolerations", _one_copy(self.tolerations))
+
+
+@lru_cache(maxsize=1024)
+def _one_copy(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:
+    return tolerations
 
 
 class PodCondition(msgspec.Struct, frozen=True, rename="camel", gc=False):

@@ -83,22 +83,35 @@ def test_a_pinned_pod_waits_for_its_node_only() -> None:
     assert line.parked_on("n1", GONE) == [waiting]
 
 
-def test_who_was_tried_a_moment_ago_waits_only_while_others_are_ready() -> None:
+def test_who_was_tried_a_moment_ago_pauses_a_little_longer_each_time() -> None:
+    line = line_of(pod("p"))
+    now = 0.0
+    for pause in (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0):
+        waiting = taken(line, now)
+        line.park(waiting, GONE, now)
+        line.wake(waiting, now)
+        assert line.next_due() == now + pause
+        assert names(line, now + pause / 2) == []
+        now += pause
+
+
+def test_who_was_tried_long_ago_has_its_turn_at_once() -> None:
     line = line_of(pod("p", priority=5))
     waiting = taken(line)
     line.park(waiting, GONE, 0.0)
-    line.wake(waiting, 0.1)
+    line.wake(waiting, 5.0)
     line.add(pod("q"))
-    assert names(line, 0.1) == ["q", "p"]
+    assert names(line, 5.0) == ["p", "q"]
 
 
-def test_who_has_rested_goes_by_priority_again() -> None:
-    line = line_of(pod("p", priority=5))
+def test_a_parked_pod_can_be_made_to_rest_instead() -> None:
+    line = line_of(pod("p"))
     waiting = taken(line)
     line.park(waiting, GONE, 0.0)
-    line.wake(waiting, 0.1)
-    line.add(pod("q"))
-    assert names(line, 1.0) == ["p", "q"]
+    line.rest(waiting)
+    assert line.roaming(GONE) == []
+    assert line.next_due() == 1.0
+    assert names(line, 1.0) == ["p"]
 
 
 def test_a_parked_pod_that_asks_for_something_else_is_tried_at_once() -> None:

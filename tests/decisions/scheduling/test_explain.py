@@ -108,3 +108,11 @@ def test_a_pod_is_not_in_its_own_way() -> None:
     there = pod("p", on="n1", cpu="3", port=80)
     assert explain(there, world([node("n1")], [there])) == (Answer("n1"),)
     assert not explain(pod("q", cpu="3", port=80), world([node("n1")], [there]))[0].fits
+
+
+def test_room_that_is_being_cleared_for_a_more_important_pod_is_told_to_be_taken() -> None:
+    vip = pod("vip", cpu="1", priority=9, status={"nominatedNodeName": "n1"})
+    landscape = world([node("n1", cpu="1")], [vip])
+    (fact,) = only(pod("p", cpu="1"), landscape).objections[0].facts
+    assert fact.holders == (Holder("default", "vip", 9, "1"),)
+    assert only(vip, landscape).fits

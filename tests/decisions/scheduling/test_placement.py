@@ -70,8 +70,13 @@ def test_without_a_preemption_policy_for_it_nobody_is_preempted() -> None:
 def test_a_pinned_pod_asks_one_node_whatever_the_size(monkeypatch: pytest.MonkeyPatch, spec: Json, size: int) -> None:
     landscape = world([node(f"n{each}") for each in range(size)])
     asked: list[str] = []
-    labels = Room.labels.fget  # type: ignore[attr-defined] # a property, as mypy sees only its value
-    monkeypatch.setattr(Room, "labels", property(lambda room: (asked.append(room.name), labels(room))[1]))
+    there = Room.there.fget  # type: ignore[attr-defined] # a property, as mypy sees only its value
+
+    def noted(room: Room) -> object:
+        asked.append(room.name)
+        return there(room)
+
+    monkeypatch.setattr(Room, "there", property(noted))
     assert chosen(pod("p", cpu="1", **spec), landscape) == "n7"
     assert set(asked) == {"n7"}
 
@@ -142,8 +147,8 @@ def test_nodes_are_looked_at_one_of_each_zone_in_turn() -> None:
 
 
 def test_the_node_that_is_cleared_for_a_pod_is_asked_first() -> None:
-    landscape = world([node("n1"), node("n2")])
-    assert chosen(pod("p", cpu="1", status={"nominatedNodeName": "n2"}), landscape) == "n2"
+    waiting = pod("p", cpu="1", status={"nominatedNodeName": "n2"})
+    assert chosen(waiting, world([node("n1"), node("n2")], [waiting])) == "n2"
 
 
 def test_room_that_is_cleared_for_a_more_important_pod_is_kept_free() -> None:

@@ -130,8 +130,8 @@ def test_while_victims_are_on_their_way_out_nobody_else_has_to_go() -> None:
         metadata={"deletionTimestamp": LATE},
         status={"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}]},
     )
-    landscape = world([node("n1", cpu="1"), node("n2", cpu="1")], [leaving, pod("low", on="n2", cpu="1")])
     vip = pod("vip", cpu="1", priority=10, status={"nominatedNodeName": "n1"})
+    landscape = world([node("n1", cpu="1"), node("n2", cpu="1")], [leaving, pod("low", on="n2", cpu="1"), vip])
     assert refusal(vip, landscape) == NoSacrifice(
         "preemption: not eligible due to a terminating pod on the nominated node.", keeps_nomination=True
     )

@@ -1,11 +1,10 @@
 """The line of pods that wait to be placed.
 
-A pod stands in one of four places:
+A pod stands in one of three places:
 
     ready     its turn comes by priority, then by age
-    woken     something changed that may help it, but it was tried a moment ago: its turn comes after its back-off, or
-              sooner when nobody else is ready
-    resting   an attempt failed by an error: its turn comes after its back-off, not sooner
+    resting   it was tried a moment ago: its turn comes after a pause, which is longer after an error than after a
+              change that may help it, and grows with each attempt
     parked    no node would have it: it waits for a change that may help, and is looked at again after a while anyhow
 """
 
@@ -21,7 +20,8 @@ from eachnode.decisions.scheduling.node_affinity import named_nodes
 from eachnode.decisions.scheduling.refusals import Change
 from eachnode.objects.workload import WorkloadPod
 
-FIRST_BACK_OFF, LONGEST_BACK_OFF = 1.0, 10.0  # Seconds after an attempt, doubled with each.
+FIRST_BACK_OFF, LONGEST_BACK_OFF = 1.0, 10.0  # Seconds between attempts that end in errors, doubled with each.
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # Seconds between attempts that changes give rise to, doubled with each.
 LONGEST_PARKED = 300.0  # Seconds after which a parked pod is tried without any reason known to us.
 
 
@@ -33,7 +33,6 @@ class Place(Enum):
     """Where in the line a pod stands."""
 
     READY = "ready"
-    WOKEN = "woken"
     RESTING = "resting"
     PARKED = "parked"
     AWAY = "being tried"
@@ -47,7 +46,8 @@ class Waiting:
     number: int
     place: Place = Place.AWAY
     attempts: int = 0
-    rested_at: float = 0.0  # when its back-off is over
+    tried_at: float = 0.0
+    due: float = 0.0  # when its rest is over
     parked_at: float = 0.0
     helped_by: frozenset[Change] = NOTHING
     helped_from_afar: frozenset[Change] = NOTHING  # of those, the ones that matter for nodes where they did not happen
@@ -66,7 +66,6 @@ class Line:
 
     _all: dict[str, Waiting] = field(default_factory=dict)
     _ready: list[tuple[int, str, int, str]] = field(default_factory=list)
-    _woken: list[tuple[float, int, str]] = field(default_factory=list)
     _resting: list[tuple[float, int, str]] = field(default_factory=list)
     _parked: dict[str, None] = field(default_factory=dict)  # in the order of parking
     _parked_on: dict[str, dict[str, None]] = field(default_factory=dict)  # of those who may go to few nodes only
@@ -107,25 +106,27 @@ class Line:
 
     def remove(self, uid: str) -> Waiting | None:
         """Forget a pod: it has a place, or is gone."""
-        waiting = self._all.pop(uid, None)
-        if waiting is not None and waiting.place is Place.PARKED:
-            self._unpark(waiting)
+        waiting = self._all.get(uid)
+        if waiting is not None:
+            if waiting.place is Place.PARKED:
+                self._unpark(waiting)
+            del self._all[uid]
+            waiting.place = Place.AWAY
         return waiting
 
     def pop(self, now: float) -> Waiting | None:
         """Whose turn it is; it must be parked, rested or removed afterwards."""
-        for heap, place in ((self._resting, Place.RESTING), (self._woken, Place.WOKEN)):
-            while heap and (heap[0][0] <= now or self._is_stale(heap[0], place)):
-                entry = heappop(heap)
-                if not self._is_stale(entry, place):
-                    self._make_ready(self._all[entry[-1]])
+        self._end_rests(now)
         self._release_long_parked(now)
-        waiting = self._first_ready() or self._first_woken()
-        if waiting is not None:
-            waiting.place = Place.AWAY
-            waiting.attempts += 1
-            waiting.rested_at = now + min(FIRST_BACK_OFF * 2.0 ** min(waiting.attempts - 1, 30), LONGEST_BACK_OFF)
-        return waiting
+        while self._ready:
+            *_, number, uid = heappop(self._ready)
+            waiting = self._all.get(uid)
+            if waiting is not None and waiting.place is Place.READY and waiting.number == number:
+                waiting.place = Place.AWAY
+                waiting.attempts += 1
+                waiting.tried_at = now
+                return waiting
+        return None
 
     def next_due(self) -> float | None:
         """When somebody's turn comes by time alone; None when only a change helps."""
@@ -135,10 +136,11 @@ class Line:
         return min(due, default=None)
 
     def rest(self, waiting: Waiting) -> None:
-        """Let it be tried again after its back-off, come what may."""
-        if self._all.get(waiting.uid) is waiting:
-            waiting.place = Place.RESTING
-            heappush(self._resting, (waiting.rested_at, waiting.number, waiting.uid))
+        """Let one that is being tried, or is parked, be tried again after its back-off, come what may."""
+        if waiting.place is Place.PARKED:
+            self._unpark(waiting)
+        if waiting.place is Place.AWAY and self._all.get(waiting.uid) is waiting:
+            self._rest_until(waiting, waiting.tried_at + _grown(FIRST_BACK_OFF, LONGEST_BACK_OFF, waiting.attempts))
 
     def park(
         self, waiting: Waiting, helped_by: frozenset[Change], now: float, from_afar: frozenset[Change] = NOTHING
@@ -156,15 +158,15 @@ class Line:
             self._parked_on.setdefault(node, {})[waiting.uid] = None
 
     def wake(self, waiting: Waiting, now: float) -> None:
-        """Let a parked one be tried again: at once if it has rested, and else when its back-off is over."""
+        """Let a parked one be tried again, now or in a moment if it has just been tried."""
         if waiting.place is not Place.PARKED:
             return
         self._unpark(waiting)
-        if waiting.rested_at <= now:
+        due = waiting.tried_at + _grown(FIRST_PAUSE, LONGEST_PAUSE, waiting.attempts)
+        if due <= now:
             self._make_ready(waiting)
         else:
-            waiting.place = Place.WOKEN
-            heappush(self._woken, (waiting.rested_at, waiting.number, waiting.uid))
+            self._rest_until(waiting, due)
 
     def parked_on(self, node: str, changes: Iterable[Change]) -> list[Waiting]:
         """Those who wait for one of these changes of a node that they name."""
@@ -183,26 +185,20 @@ class Line:
         waiting.place = Place.READY
         heappush(self._ready, (*_turn(waiting), waiting.uid))
 
-    def _first_ready(self) -> Waiting | None:
-        while self._ready:
-            entry = heappop(self._ready)
-            waiting = self._all.get(entry[-1])
-            if waiting is not None and waiting.place is Place.READY and waiting.number == entry[2]:
-                return waiting
-        return None
+    def _rest_until(self, waiting: Waiting, due: float) -> None:
+        waiting.place, waiting.due = Place.RESTING, due
+        heappush(self._resting, (due, waiting.number, waiting.uid))
 
-    def _first_woken(self) -> Waiting | None:
-        while self._woken:
-            entry = heappop(self._woken)
-            if not self._is_stale(entry, Place.WOKEN):
-                return self._all[entry[-1]]
-        return None
-
-    def _is_stale(self, entry: tuple[float, int, str], place: Place) -> bool:
-        waiting = self._all.get(entry[2])
-        return (
-            waiting is None or waiting.place is not place or waiting.number != entry[1] or waiting.rested_at != entry[0]
-        )
+    def _end_rests(self, now: float) -> None:
+        while self._resting and self._resting[0][0] <= now:
+            due, number, uid = heappop(self._resting)
+            waiting = self._all.get(uid)
+            if (
+                waiting is not None
+                and waiting.place is Place.RESTING
+                and (waiting.due, waiting.number) == (due, number)
+            ):
+                self._make_ready(waiting)
 
     def _unpark(self, waiting: Waiting) -> None:
         waiting.place = Place.AWAY
@@ -227,6 +223,11 @@ def _strike(index: dict[K, dict[str, None]], key: K, uid: str) -> None:
     del uids[uid]
     if not uids:
         del index[key]
+
+
+def _grown(first: float, longest: float, attempts: int) -> float:
+    """A pause that doubles with each attempt."""
+    return min(first * 2.0 ** min(attempts - 1, 30), longest)
 
 
 def _turn(waiting: Waiting) -> tuple[int, str, int]:

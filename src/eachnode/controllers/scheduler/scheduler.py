@@ -62,7 +62,8 @@ class Scheduler:
         self._start = 0  # where the next search among all nodes begins
         self._bound: dict[str, WorkloadPod] = {}  # placed, but the API has not shown it yet
         self._changes: dict[str, set[Change]] = {}  # what happened since the parked were last looked at, by node
-        self._preempting: set[str] = set()  # pods for which victims are being asked to leave
+        # Pods for which victims are being asked to leave; true if something happened meanwhile that may help them.
+        self._preempting: dict[str, bool] = {}
         self._news = asyncio.Event()
         self._in_flight = 0
         self._slack = asyncio.Event()  # set when a write has ended
@@ -130,7 +131,7 @@ class Scheduler:
             self._note(node, Change.POD_PLACED)
         elif old.metadata.labels != new.metadata.labels:
             self._note(node, Change.POD_LABELS)
-        elif old.spec is not new.spec and old.requests != new.requests:
+        elif old.spec.containers != new.spec.containers and old.requests != new.requests:
             self._note(node, Change.POD_GONE)  # Resized: there may be more room now.
         if old is not None and old.metadata.deletion_timestamp != new.metadata.deletion_timestamp:
             self._note(node, Change.POD_LABELS)  # Pods on their way out do not count as spread any more.
@@ -205,12 +206,17 @@ class Scheduler:
         changes, self._changes = self._changes, {}
         for node, kinds in changes.items():
             for waiting in self._line.parked_on(node, kinds):
-                if waiting.uid not in self._preempting:
-                    self._line.wake(waiting, now)
+                self._wake(waiting, now)
         every = set().union(*changes.values())
         for waiting in self._line.roaming(every):
-            if waiting.uid not in self._preempting and self._may_help(waiting, changes):
-                self._line.wake(waiting, now)
+            if self._may_help(waiting, changes):
+                self._wake(waiting, now)
+
+    def _wake(self, waiting: Waiting, now: float) -> None:
+        if waiting.uid in self._preempting:
+            self._preempting[waiting.uid] = True
+        else:
+            self._line.wake(waiting, now)
 
     def _may_help(self, waiting: Waiting, changes: Mapping[str, set[Change]]) -> bool:
         """Whether one of the changed nodes would have the pod now, or the change matters to nodes elsewhere."""
@@ -257,8 +263,10 @@ class Scheduler:
         if isinstance(outcome, Sacrifice):
             nominated = outcome.node
             self.landscape.nominate(pod, nominated)
-            self._preempting.add(waiting.uid)
-            self._write(self._make_room(waiting, outcome))
+            leaving = all(victim.metadata.deletion_timestamp is not None for victim in outcome.victims)
+            if not leaving and waiting.uid not in self._preempting:
+                self._preempting[waiting.uid] = False
+                self._write(self._make_room(waiting, outcome))
         elif isinstance(outcome, NoSacrifice) and outcome.keeps_nomination:
             nominated = None
         else:
@@ -281,26 +289,49 @@ class Scheduler:
         self._slack.set()
 
     async def _bind(self, waiting: Waiting, node: str) -> None:
-        pod = waiting.pod
-        pause = FIRST_BACK_OFF
+        pause, unsure = FIRST_BACK_OFF, False
         while True:
             try:
-                await self._writes.bind(pod, node)
-                break
-            except ApiError as error:
-                self._take_back(waiting, error)
-                return
+                await self._writes.bind(waiting.pod, node)
             except Unreachable as error:
-                # It may have been carried out, so the room stays booked and the same binding is asked for again.
-                log.warning("pod %s may not have been bound to %s: %s", pod.metadata.key, node, error)
+                # It may have been carried out: the room stays booked until an answer comes.
+                log.warning("pod %s may not have been bound to %s: %s", waiting.pod.metadata.key, node, error)
+                unsure = True
+            except ApiError as error:
+                # Nothing was done this time, but perhaps the time before.
+                bound_elsewhere = isinstance(error, Conflict)
+                if not unsure and not bound_elsewhere:
+                    self._take_back(waiting, error)
+                    return
+                if (bound_elsewhere or isinstance(error, NotFound)) and await self._learn_outcome(waiting, error):
+                    return
+            else:
+                self._tell_bound(waiting, node)
+                return
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_BACK_OFF)
-            if waiting.uid not in self._bound:
+            if waiting.uid not in self._bound:  # The watch has told what became of it.
                 return
+
+    async def _learn_outcome(self, waiting: Waiting, error: ApiError) -> bool:
+        """Look whether the pod has a node after all; False when there was no answer."""
+        try:
+            pod = await self._writes.look(waiting.pod)
+        except NotFound:
+            pod = None
+        except (ApiError, Unreachable):
+            return False
+        if pod is None or pod.metadata.uid != waiting.uid or not pod.spec.node_name:
+            self._take_back(waiting, error)
+        else:
+            self._notice_placed(None, pod)
+        return True
+
+    def _tell_bound(self, waiting: Waiting, node: str) -> None:
         self._line.remove(waiting.uid)
         if self._options.tell_placements:
-            key = pod.metadata.key
-            self._events.record(reference(pod), "Normal", "Scheduled", f"Successfully assigned {key} to {node}")
+            message = f"Successfully assigned {waiting.pod.metadata.key} to {node}"
+            self._events.record(reference(waiting.pod), "Normal", "Scheduled", message)
 
     def _take_back(self, waiting: Waiting, error: ApiError) -> None:
         """The pod was not bound, as far as we know: its room is free again, and it is tried again unless it is gone."""
@@ -321,13 +352,15 @@ class Scheduler:
     async def _say(self, pod: WorkloadPod, reason: str, message: str, nominated: str | None = None) -> None:
         try:
             await self._writes.say_unplaced(pod, reason, message, nominated)
-        except (NotFound, Conflict):
-            return  # It is gone, or another one has its name.
+        except NotFound:
+            return
         except (ApiError, Unreachable) as error:
-            log.warning("pod %s was not told why it waits: %s", pod.metadata.key, error)
             waiting = self._line.get(pod.metadata.uid)
             if waiting is not None:
+                log.warning("pod %s was not told why it waits: %s", pod.metadata.key, error)
                 waiting.said = ""  # So that it is said with the next attempt.
+                self._line.rest(waiting)
+                self._news.set()
 
     async def _make_room(self, waiting: Waiting, sacrifice: Sacrifice) -> None:
         """Ask the victims to leave; the pod is tried again when they have left."""
@@ -340,11 +373,12 @@ class Scheduler:
             )
         except (ApiError, Unreachable) as error:
             log.warning("room for pod %s on %s could not be made: %s", pod.metadata.key, node, error)
-            self._line.wake(waiting, asyncio.get_running_loop().time())
+            self._line.rest(waiting)
+            self._news.set()
         finally:
-            self._preempting.discard(waiting.uid)
-            # What happened while the victims were asked was kept from the pod until now.
-            self._note(node, Change.POD_GONE)
+            if self._preempting.pop(waiting.uid):
+                self._line.wake(waiting, asyncio.get_running_loop().time())
+                self._news.set()
 
     async def _end(self, victim: WorkloadPod, preemptor: WorkloadPod, node: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What the scheduler writes: bindings, conditions, nominations, and the end of victims."""
+"""What the scheduler asks of the API: bindings, conditions, nominations, and the end of victims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POD_SCHEDULED = "PodScheduled"
 
 
 class Writes:
-    """The scheduler's writes to the API, each one request."""
+    """The scheduler's requests to the API."""
 
     def __init__(self, door: Door, *, clock: Clock) -> None:
         self._door = door
@@ -37,6 +37,11 @@ class Writes:
         await self._door.create(
             PODS, msgspec.json.encode(binding), metadata.namespace, name=metadata.name, subresource="binding"
         )
+
+    async def look(self, pod: WorkloadPod) -> WorkloadPod:
+        """The pod of that name as it is now."""
+        document = await self._door.get(PODS, pod.metadata.name, pod.metadata.namespace)
+        return document.read(WorkloadPod)
 
     async def say_unplaced(self, pod: WorkloadPod, reason: str, message: str, nominated: str | None) -> None:
         """Note on the pod why it has no node, and for which one it waits; None leaves the nomination alone."""

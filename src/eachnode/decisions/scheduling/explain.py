@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from eachnode.decisions.scheduling.landscape import Landscape
 from eachnode.decisions.scheduling.node_affinity import named_nodes
-from eachnode.decisions.scheduling.refusals import Fact
+from eachnode.decisions.scheduling.refusals import Check, Fact, Rule
+from eachnode.decisions.scheduling.rooms import Room
 from eachnode.decisions.scheduling.rules import RULES
 from eachnode.objects.workload import WorkloadNode, WorkloadPod
 
@@ -47,17 +48,27 @@ def explain(pod: WorkloadPod, landscape: Landscape, nodes: Iterable[str] | None 
     where = landscape.node_of(uid)
     if where in landscape.rooms:  # A pod is not in its own way.
         landscape = landscape.imagined(landscape.rooms[where].imagined(without=(uid,)))
-    prepared = [(rule, check) for rule in RULES if (check := rule.prepare(pod, landscape)) is not None]
-    answers = []
-    for name in sorted(nodes):
-        room = landscape.rooms[name]
-        objections = tuple(
-            Objection(rule.name, tuple(refusal.reason for refusal in refusals), tuple(rule.facts(pod, room, landscape)))
-            for rule, check in prepared
-            if (refusals := check(room))
-        )
-        answers.append(Answer(name, objections))
-    return tuple(answers)
+    prepared = _prepared(pod, landscape)
+    return tuple(_answer(pod, landscape, prepared, landscape.rooms[name]) for name in sorted(nodes))
+
+
+def _prepared(pod: WorkloadPod, landscape: Landscape) -> list[tuple[Rule, Check]]:
+    return [(rule, check) for rule in RULES if (check := rule.prepare(pod, landscape)) is not None]
+
+
+def _answer(pod: WorkloadPod, landscape: Landscape, prepared: list[tuple[Rule, Check]], room: Room) -> Answer:
+    objections = tuple(
+        Objection(rule.name, tuple(refusal.reason for refusal in refusals), tuple(rule.facts(pod, room, landscape)))
+        for rule, check in prepared
+        if (refusals := check(room))
+    )
+    expected = landscape.nominated_for(room.name, pod.metadata.uid, pod.priority)
+    if objections or not expected or all(other.metadata.uid in room.tenants for other in expected):
+        return Answer(room.name, objections)
+    # It would fit, but the node is being cleared for others, who go first.
+    crowded = room.imagined(with_pods=expected)
+    landscape = landscape.imagined(crowded)
+    return _answer(pod, landscape, _prepared(pod, landscape), crowded)
 
 
 def survey(
@@ -65,12 +76,16 @@ def survey(
     pods: Iterable[WorkloadPod],
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Landscape:
-    """The landscape as these lists show it; pods that have ended or have no node take no room."""
+    """The landscape as these lists show it; pods that have ended take no room."""
     landscape = Landscape()
     landscape.namespaces.update(namespaces or {})
     for node in nodes:
         landscape.set_node(node)
     for pod in pods:
-        if pod.spec.node_name and not pod.is_over:
+        if pod.is_over:
+            continue
+        if pod.spec.node_name:
             landscape.put(pod, pod.spec.node_name)
+        elif pod.status.nominated_node_name:
+            landscape.nominate(pod, pod.status.nominated_node_name)
     return landscape

@@ -137,6 +137,10 @@ class Landscape:
             self._nominations[uid] = node
             self._nominated.setdefault(node, {})[uid] = pod
 
+    def nomination_of(self, pod: WorkloadPod) -> str:
+        """The node that is being cleared for a pod, if any: what was decided last counts, noted on the pod or not."""
+        return self._nominations.get(pod.metadata.uid, "")
+
     def nominated_for(self, node: str, besides: str, at_least: int) -> tuple[WorkloadPod, ...]:
         """The other pods of at least that priority for which a node is being cleared."""
         waiting = self._nominated.get(node)
@@ -165,6 +169,7 @@ class Landscape:
         other._hostile = {**self._hostile, room.name: None} if room.hostile else self._hostile
         other._hostnames = self._hostnames
         other._nominated = self._nominated
+        other._nominations = self._nominations
         other._order = self._order
         return other
 

@@ -34,7 +34,7 @@ def place(pod: WorkloadPod, landscape: Landscape, start: int = 0) -> Placement |
         return Diagnosis(len(landscape), {}, everywhere=CONTRADICTION)
     questions = Questions(pod, landscape)
     # A node that was cleared for the pod is most likely the one that does; and a hostname leaves few to choose from.
-    for promising in (_nominated(pod), likely_nodes(pod, landscape)):
+    for promising in (_nominated(pod, landscape), likely_nodes(pod, landscape)):
         if promising:
             found, _ = _ask(questions, _rooms(landscape, promising))
             if found:
@@ -46,8 +46,8 @@ def place(pod: WorkloadPod, landscape: Landscape, start: int = 0) -> Placement |
     return Diagnosis(len(landscape), refused, others=None if named is None else NOT_NAMED)
 
 
-def _nominated(pod: WorkloadPod) -> tuple[str, ...]:
-    node = pod.status.nominated_node_name
+def _nominated(pod: WorkloadPod, landscape: Landscape) -> tuple[str, ...]:
+    node = landscape.nomination_of(pod)
     return (node,) if node else ()
 
 

@@ -96,7 +96,7 @@ def preempt(
 
 def _is_waiting(pod: WorkloadPod, landscape: Landscape, diagnosis: Diagnosis) -> bool:
     """Whether victims of an earlier preemption for the pod are still on their way out."""
-    node = pod.status.nominated_node_name
+    node = landscape.nomination_of(pod)
     if node not in diagnosis.improvable:
         return False
     others = landscape.rooms[node].pods
