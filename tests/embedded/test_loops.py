@@ -71,9 +71,9 @@ async def test_deleting_a_pod_takes_its_grace_in_lifelike_timing() -> None:
         async def gone() -> bool:
             return await cluster.get(PODS, "p") is None
 
-        started = cluster.cluster._clock.now()
+        started = cluster.cluster.clock.now()
         await cluster.until(gone, within=31)
-        assert cluster.cluster._clock.now() - started >= 5
+        assert cluster.cluster.clock.now() - started >= 5
 
 
 async def _dead_node(cluster: World) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
+from eachnode.client.door import Door
 from eachnode.controllers.kubelet import create_nodes, node_trees
 from eachnode.embedded.loops import Loop, make_loop
 from eachnode.embedded.options import COMPONENTS, ClusterOptions, Component
@@ -26,10 +28,19 @@ DATABASE = "cluster.sqlite"
 class EmbeddedCluster:
     """The server and its loops; an async context manager that runs them."""
 
-    def __init__(self, options: ClusterOptions, *, clock: Clock, chance: Chance) -> None:
+    def __init__(
+        self,
+        options: ClusterOptions,
+        *,
+        clock: Clock,
+        chance: Chance,
+        door_for: Callable[[Component, Door], Door] = lambda _, door: door,
+    ) -> None:
+        """`door_for` may put something between a component and the server."""
         self.options = options
-        self._clock = clock
+        self.clock = clock
         self._chance = chance
+        self._door_for = door_for
         path: str | Path = IN_MEMORY
         if options.data_dir is not None:
             options.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -37,7 +48,7 @@ class EmbeddedCluster:
         self.store = Store.open(path, clock=clock, synchronous=options.synchronous)
         self.server: ApiServer = make_server(self.store, clock=clock, chance=chance)
         self.loops: dict[Component, Loop] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: dict[Component, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> EmbeddedCluster:
         await self.start()
@@ -51,23 +62,32 @@ class EmbeddedCluster:
         await furnish(self.server)
         for component in COMPONENTS:
             if component in self.options.components:
-                self._tasks.append(asyncio.create_task(self._supervise(component), name=component))
+                self.begin(component)
         if self.options.nodes:
             trees = list(node_trees(self.options.nodes, self.options.node_template))
             await create_nodes(self.server, trees)
 
     async def stop(self) -> None:
         """End all loops, then close the store."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks.clear()
+        for component in list(self._tasks):
+            await self.end(component)
         self.store.close()
+
+    def begin(self, component: Component) -> None:
+        """Run a component that does not run."""
+        self._tasks[component] = asyncio.create_task(self._supervise(component), name=component)
+
+    async def end(self, component: Component) -> None:
+        """End a component, wherever it is."""
+        task = self._tasks.pop(component)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
     async def _supervise(self, component: Component) -> None:
         """Run one loop; should it fail, that is told and it begins anew, and the others go on."""
         while True:
-            loop = make_loop(component, self.server, self._clock, self._chance, self.options)
+            door = self._door_for(component, self.server)
+            loop = make_loop(component, door, self.clock, self._chance, self.options)
             self.loops[component] = loop
             try:
                 await loop.run()
