@@ -341,7 +341,8 @@ def test_mounts_and_devices_keep_out_of_each_others_way() -> None:
         (f"{devices}[0].name", 'Invalid value: "claim": must not already exist in volumeMounts'),
         (
             f"{devices}[1].name",
-            'Invalid value: "dir": can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode',
+            'Invalid value: "dir": can only use volume source type of PersistentVolumeClaim or Ephemeral '
+            "for block mode",
         ),
         (f"{devices}[1].devicePath", "Invalid value: \"/dev/../y\": can not contain backsteps ('..')"),
         (f"{devices}[1].name", 'Invalid value: "dir": must not already exist in volumeMounts'),
