@@ -7,11 +7,15 @@ requests; there are only so many of them, and one too many is told to come back 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
 
+# What clients send that is not HTTP is their affair; failures of ours are logged where requests are handled.
+_SILENT = logging.getLogger(f"{__name__}.clients")
+_SILENT.setLevel(logging.CRITICAL)
 LONGEST_LINE = 64 << 10  # Long selectors and big tokens are legal.
 
 
@@ -40,6 +44,7 @@ class Listener(web.Server):
             self,
             loop=self._loop,
             access_log=None,
+            logger=_SILENT,
             keepalive_timeout=self.patience.silence,
             max_line_size=LONGEST_LINE,
             max_field_size=LONGEST_LINE,

@@ -94,6 +94,8 @@ def _subresources(kind: Kind, in_path: Sequence[str]) -> Iterator[_Place]:
     if kind.has_status:
         yield _Place(kind, in_path, gvk(kind), frozenset(("get", "update", "patch")), subresource="status")
     for name, sub in sorted(kind.subresources.items()):
+        if not name:
+            continue  # The kind itself, which is asked and not stored.
         group, version = sub.group or kind.resource.group, sub.version or kind.resource.version
         about = {"group": group, "kind": sub.kind, "version": version}
         own = sub.kind == kind.resource.kind
