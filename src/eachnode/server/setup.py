@@ -7,6 +7,7 @@ import msgspec
 from eachnode.objects.clock import Chance, Clock
 from eachnode.server.admission import default_admission
 from eachnode.server.api_server import ApiServer
+from eachnode.server.custom_kinds import CustomKinds
 from eachnode.server.kinds import BUILT_IN
 from eachnode.server.kinds.fresh_cluster import initial_objects
 from eachnode.server.store import Store
@@ -18,7 +19,8 @@ def make_server(store: Store, *, clock: Clock, chance: Chance) -> ApiServer:
 
 
 async def furnish(server: ApiServer) -> None:
-    """Create what every cluster has from the start, as far as it is missing."""
+    """Serve the kinds that users brought, and create what every cluster has from the start, as far as it is missing."""
+    await CustomKinds(server).settled()
     for resource, tree in initial_objects():
         metadata = tree["metadata"]
         name, namespace = metadata["name"], metadata.get("namespace", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from eachnode.server.kind import Kind
 from eachnode.server.kinds.config_maps import CONFIG_MAP
 from eachnode.server.kinds.controller_revisions import CONTROLLER_REVISIONS_KIND
+from eachnode.server.kinds.custom_resource_definitions import CUSTOM_RESOURCE_DEFINITION
 from eachnode.server.kinds.daemonsets import DAEMON_SETS_KIND
 from eachnode.server.kinds.disruption_budgets import POD_DISRUPTION_BUDGET
 from eachnode.server.kinds.endpoints import ENDPOINTS
@@ -44,4 +45,5 @@ BUILT_IN: tuple[Kind, ...] = (
     ROLE_BINDING,
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
+    CUSTOM_RESOURCE_DEFINITION,
 )

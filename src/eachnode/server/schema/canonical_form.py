@@ -155,7 +155,7 @@ def _struct(wanted: Shape, tree: Tree, place: Place | None, reading: Reading) ->
             elif made is not value:
                 tree[key] = made
     if tree.__class__ is Repeated:
-        _note_repeats(tree, place, reading)
+        note_repeats(tree, place, reading)
     for key in dropped:
         del tree[key]
     for name, field in wanted.always:
@@ -177,7 +177,8 @@ def _filled(field: Field) -> Any:
     return absent(field)
 
 
-def _note_repeats(tree: Tree, place: Place | None, reading: Reading) -> None:
+def note_repeats(tree: Tree, place: Place | None, reading: Reading) -> None:
+    """Remembers the keys that stood in an object more than once."""
     assert isinstance(tree, Repeated)
     for key in tree.repeats:
         reading.note("duplicate field", place, key)
@@ -225,7 +226,7 @@ def _map(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
         if not (is_text and entry.__class__ is str):
             value[key] = _entry(item, entry, (place, key), reading)
     if value.__class__ is Repeated:
-        _note_repeats(value, place, reading)
+        note_repeats(value, place, reading)
     return value
 
 
