@@ -15,16 +15,16 @@ from dataclasses import dataclass
 
 from eachnode.client.door import Door
 from eachnode.controllers.scheduler.line import FIRST_BACK_OFF, LONGEST_BACK_OFF, Line, Waiting
+from eachnode.controllers.scheduler.making_room import MakingRoom
 from eachnode.controllers.scheduler.writes import Writes, is_said, reference
 from eachnode.decisions.scheduling import gates
 from eachnode.decisions.scheduling.diagnosis import UNSCHEDULABLE, Diagnosis, for_event
 from eachnode.decisions.scheduling.landscape import Landscape
 from eachnode.decisions.scheduling.placement import Placement, place
-from eachnode.decisions.scheduling.preemption import PREEMPTED, NoSacrifice, Sacrifice, preempt
+from eachnode.decisions.scheduling.preemption import Sacrifice, preempt
 from eachnode.decisions.scheduling.refusals import Change
 from eachnode.decisions.scheduling.rules import Questions, helped_by, helped_from_afar
 from eachnode.objects.clock import Chance, Clock
-from eachnode.objects.document import Document
 from eachnode.objects.meta import MetadataOnly
 from eachnode.objects.resources import NAMESPACES, NODES, POD_DISRUPTION_BUDGETS, PODS
 from eachnode.objects.status import ApiError, Conflict, NotFound, Unreachable
@@ -62,9 +62,8 @@ class Scheduler:
         self._start = 0  # where the next search among all nodes begins
         self._bound: dict[str, WorkloadPod] = {}  # placed, but the API has not shown it yet
         self._changes: dict[str, set[Change]] = {}  # what happened since the parked were last looked at, by node
-        # Pods for which victims are being asked to leave; true if something happened meanwhile that may help them.
-        self._preempting: dict[str, bool] = {}
         self._news = asyncio.Event()
+        self._making_room = MakingRoom(self.landscape, self._line, self._writes, self._events, self._news, options.name)
         self._in_flight = 0
         self._slack = asyncio.Event()  # set when a write has ended
         self._tasks: asyncio.TaskGroup | None = None
@@ -166,7 +165,7 @@ class Scheduler:
 
     def _note(self, node: str, *changes: Change) -> None:
         """Remember what may help those who wait for a change, if anybody does."""
-        if self._line.has_parked or self._preempting:
+        if self._line.has_parked or self._making_room:
             self._changes.setdefault(node, set()).update(changes)
             self._news.set()
 
@@ -213,8 +212,8 @@ class Scheduler:
                 self._wake(waiting, now)
 
     def _wake(self, waiting: Waiting, now: float) -> None:
-        if waiting.uid in self._preempting:
-            self._preempting[waiting.uid] = True
+        if self._making_room.is_for(waiting):
+            self._making_room.keep_for_later(waiting)
         else:
             self._line.wake(waiting, now)
 
@@ -249,31 +248,38 @@ class Scheduler:
         self._write(self._bind(waiting, placement.node))
 
     def _park(self, waiting: Waiting, diagnosis: Diagnosis, now: float) -> None:
-        pod = waiting.pod
-        outcome: Sacrifice | NoSacrifice | None = None
-        if diagnosis.nodes:
-            budgets = [self._budgets.items[key] for key in sorted(self._budgets.items)]
-            outcome = preempt(pod, self.landscape, diagnosis, budgets)
-        message = diagnosis.message(outcome.message if outcome else "")
-        if diagnosis.nodes:
-            self._line.park(waiting, helped_by(diagnosis.rules), now, helped_from_afar(diagnosis.rules))
-        else:
+        if not diagnosis.nodes:
             self._line.park(waiting, EVERY_CHANGE, now, EVERY_CHANGE)
+            self.landscape.nominate(waiting.pod, "")
+            self._tell_unplaced(waiting, diagnosis.message(), "")
+            return
+        self._line.park(waiting, helped_by(diagnosis.rules), now, helped_from_afar(diagnosis.rules))
+        budgets = [self._budgets.items[key] for key in sorted(self._budgets.items)]
+        outcome = preempt(waiting.pod, self.landscape, diagnosis, budgets)
         nominated: str | None = ""
         if isinstance(outcome, Sacrifice):
             nominated = outcome.node
-            self.landscape.nominate(pod, nominated)
-            leaving = all(victim.metadata.deletion_timestamp is not None for victim in outcome.victims)
-            if not leaving and waiting.uid not in self._preempting:
-                self._preempting[waiting.uid] = False
-                self._write(self._make_room(waiting, outcome))
-        elif isinstance(outcome, NoSacrifice) and outcome.keeps_nomination:
+            self._make_room(waiting, outcome)
+        elif outcome.keeps_nomination:
             nominated = None
-        else:
-            self.landscape.nominate(pod, "")
-        if waiting.said != message or nominated not in (None, pod.status.nominated_node_name):
-            if waiting.said != message and not is_said(pod, UNSCHEDULABLE, message):
-                self._events.record(reference(pod), "Warning", "FailedScheduling", for_event(message))
+        if nominated is not None:
+            self.landscape.nominate(waiting.pod, nominated)
+        self._tell_unplaced(waiting, diagnosis.message(outcome.message), nominated)
+
+    def _make_room(self, waiting: Waiting, sacrifice: Sacrifice) -> None:
+        if all(victim.metadata.deletion_timestamp is not None for victim in sacrifice.victims):
+            return  # They are on their way out already.
+        if not self._making_room.is_for(waiting):
+            self._making_room.announce(waiting)
+            self._write(self._making_room.ask(waiting, sacrifice))
+
+    def _tell_unplaced(self, waiting: Waiting, message: str, nominated: str | None) -> None:
+        """Say why the pod has no node, and for which one it waits (None: as before), unless that is said already."""
+        pod = waiting.pod
+        is_new = waiting.said != message
+        if is_new and not is_said(pod, UNSCHEDULABLE, message):
+            self._events.record(reference(pod), "Warning", "FailedScheduling", for_event(message))
+        if is_new or nominated not in (None, pod.status.nominated_node_name):
             waiting.said = message
             self._write(self._say(pod, UNSCHEDULABLE, message, nominated))
 
@@ -360,57 +366,6 @@ class Scheduler:
                 log.warning("pod %s was not told why it waits: %s", pod.metadata.key, error)
                 waiting.said = ""  # So that it is said with the next attempt.
                 self._line.rest(waiting)
-                self._news.set()
-
-    async def _make_room(self, waiting: Waiting, sacrifice: Sacrifice) -> None:
-        """Ask the victims to leave; the pod is tried again when they have left."""
-        pod, node = waiting.pod, sacrifice.node
-        try:
-            leaving = [victim for victim in sacrifice.victims if victim.metadata.deletion_timestamp is None]
-            await asyncio.gather(
-                *(self._end(victim, pod, node) for victim in leaving),
-                *(self._withdraw(other) for other in self.landscape.nominated_below(node, pod.priority)),
-            )
-        except (ApiError, Unreachable) as error:
-            log.warning("room for pod %s on %s could not be made: %s", pod.metadata.key, node, error)
-            self._line.rest(waiting)
-            self._news.set()
-        finally:
-            if self._preempting.pop(waiting.uid):
-                self._line.wake(waiting, asyncio.get_running_loop().time())
-                self._news.set()
-
-    async def _end(self, victim: WorkloadPod, preemptor: WorkloadPod, node: str) -> None:
-        try:
-            left = await self._writes.end(victim, self._options.name)
-        except NotFound:
-            return
-        except Conflict as error:
-            if victim.metadata.key in self._pods.items:
-                log.info("victim %s is not the pod it was: %s", victim.metadata.key, error)
-            return
-        message = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
-        self._events.record(reference(victim), "Normal", PREEMPTED, message)
-        self._notice_leaving(victim, left)
-
-    def _notice_leaving(self, victim: WorkloadPod, left: Document) -> None:
-        """Take the API's answer for what the watch will tell a moment later: nobody is sacrificed twice."""
-        uid = victim.metadata.uid
-        node = self.landscape.node_of(uid)
-        if node is not None and left.read(MetadataOnly).metadata.uid == uid:
-            self.landscape.put(left.read(WorkloadPod), node)
-
-    async def _withdraw(self, pod: WorkloadPod) -> None:
-        """A pod of lower priority must look for another place."""
-        self.landscape.nominate(pod, "")
-        try:
-            await self._writes.withdraw_nomination(pod)
-        except (NotFound, Conflict):
-            return
-        finally:
-            waiting = self._line.get(pod.metadata.uid)
-            if waiting is not None:
-                self._line.wake(waiting, asyncio.get_running_loop().time())
                 self._news.set()
 
 
