@@ -6,6 +6,7 @@ their own and delete them.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,8 +20,9 @@ from eachnode.client.kubeconfig import load
 from eachnode.embedded.options import SERVER_COMPONENTS, ClusterOptions
 from eachnode.embedded.serving import ServingOptions, serve
 from eachnode.objects.document import Document
-from eachnode.objects.meta import Metadata, MetadataOnly
+from eachnode.objects.meta import Key, Metadata, MetadataOnly
 from eachnode.objects.resources import CONFIG_MAPS, NAMESPACES
+from eachnode.runtime.informer import Informer
 
 House = Callable[[], AbstractAsyncContextManager[Door]]
 KUBECONFIG = os.environ.get("EACHNODE_CONTRACT_KUBECONFIG", "")
@@ -79,3 +81,12 @@ def config_map(name: str, labels: dict[str, str] | None = None, **data: str) -> 
 
 async def make_config_maps(door: Door, namespace: str, *names: str) -> list[Metadata]:
     return [metadata(await door.create(CONFIG_MAPS, config_map(name), namespace)) for name in names]
+
+
+async def until_it_holds(maps: Informer[MetadataOnly], *keys: Key) -> None:
+    """Return when the informer holds exactly these."""
+    news = asyncio.Event()
+    maps.subscribe_batches(lambda _: news.set())
+    while set(maps.items) != set(keys):
+        news.clear()
+        await news.wait()

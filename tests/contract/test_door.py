@@ -23,7 +23,17 @@ from eachnode.objects.watching import WatchEvent
 from eachnode.runtime.clock import SystemClock
 from eachnode.runtime.informer import Informer
 from eachnode.runtime.leader import LeaderElection
-from tests.contract.houses import HOUSES, OURS, House, config_map, encode, make_config_maps, metadata, room
+from tests.contract.houses import (
+    HOUSES,
+    OURS,
+    House,
+    config_map,
+    encode,
+    make_config_maps,
+    metadata,
+    room,
+    until_it_holds,
+)
 
 pytestmark = [pytest.mark.sockets, pytest.mark.parametrize("house", HOUSES.values(), ids=HOUSES)]
 
@@ -274,17 +284,9 @@ async def test_an_informer_follows_a_house(house: House) -> None:
             assert set(maps.items) == {Key(namespace, "a")}
             await make_config_maps(door, namespace, "b")
             await door.delete(CONFIG_MAPS, "a", namespace)
-            while set(maps.items) != {Key(namespace, "b")}:
-                await changed(maps)
+            await until_it_holds(maps, Key(namespace, "b"))
         task.cancel()
         await asyncio.wait({task})
-
-
-async def changed(maps: Informer[MetadataOnly]) -> None:
-    """Return when the informer has learned something."""
-    news = asyncio.Event()
-    maps.subscribe_batches(lambda _: news.set())
-    await news.wait()
 
 
 async def test_one_instance_of_two_leads_and_the_other_follows_its_farewell(house: House) -> None:

@@ -16,7 +16,7 @@ from eachnode.client.faulty import NONE, Faults, Faulty
 from eachnode.objects.document import Document
 from eachnode.objects.meta import Key, Metadata, MetadataOnly
 from eachnode.objects.resources import NODES, PODS
-from eachnode.objects.status import Forbidden, Gone, InternalError, Unreachable
+from eachnode.objects.status import Forbidden, Gone, InternalError, Invalid, Unreachable
 from eachnode.objects.watching import Page, WatchEvent
 from eachnode.runtime.informer import Informer, State
 from eachnode.runtime.virtual_time import LoopClock
@@ -429,6 +429,35 @@ async def test_a_snapshot_that_expires_between_pages_is_read_in_one_piece() -> N
     async with running(nodes):
         assert len(nodes.items) == 700
     assert server.requests[1:4] == ["list nodes", "list too late", "list nodes"]
+
+
+async def test_an_informer_that_was_stopped_goes_on_where_it_was() -> None:
+    server = SmallServer()
+    server.put(NODES, node("a"))
+    nodes = informer(server)
+    seen = record(nodes)
+    async with running(nodes):
+        await settle()
+    server.put(NODES, node("b"))
+    async with running(nodes):
+        await settle()
+    assert seen == ["+a", "+b"]
+    assert server.requests == ["watch nodes", "watch nodes"]
+
+
+async def test_a_refusal_at_the_mere_call_is_one_like_any_other() -> None:
+    class Prompt(SmallServer):
+        def watch(self, *args: Any, **options: Any) -> AsyncIterator[Sequence[WatchEvent]]:
+            if options.get("initial"):
+                raise Invalid("sendInitialEvents is forbidden")
+            return super().watch(*args, **options)
+
+    server = Prompt()
+    server.put(NODES, node("a"))
+    nodes = informer(server)
+    async with running(nodes):
+        assert list(nodes.items) == [Key("", "a")]
+    assert asyncio.get_running_loop().time() == 0
 
 
 CHANGES: list[Callable[[SmallServer, random.Random], object]] = [

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from eachnode.client.door import Door
+from eachnode.client.faulty import Faults, Faulty
+from eachnode.client.intercepting import Call, Intercepting
 from eachnode.objects.meta import Key
 from eachnode.objects.resources import LEASES, PODS
-from eachnode.objects.status import InternalError, Unreachable
+from eachnode.objects.status import ApiError, InternalError, Unreachable
 from eachnode.runtime.leader import LeaderElection, NotLeading
 from eachnode.runtime.virtual_time import LoopClock
 from tests.runtime.small_server import SmallServer
@@ -231,6 +236,85 @@ async def test_a_remote_clock_that_is_wrong_does_not_matter() -> None:
     await asyncio.sleep(3)
     assert one.leading
     await stop(task)
+
+
+async def test_one_who_is_heard_but_hears_nothing_does_not_keep_the_others_out() -> None:
+    server = SmallServer()
+    deaf = Faulty(server, Faults(), chance=random.Random(1))
+    one, two = instance(server, "one", 1), instance(server, "two", 2)
+    one._door = deaf
+    task, other = start(one), start(two)
+    await leading(one)
+    deaf.faults = Faults(lost_answer=1.0)
+    since = asyncio.get_running_loop().time()
+    await leading(two)
+    assert asyncio.get_running_loop().time() - since < 45
+    await stop(task, other)
+
+
+@pytest.mark.parametrize("seed", range(25))
+async def test_whatever_happens_only_the_holder_of_the_lease_writes(seed: int) -> None:
+    chance = random.Random(seed)
+    server = SmallServer()
+    faults = Faults(
+        conflict=0.05, internal=0.1, lost_request=0.1, lost_answer=0.1, slow=0.3, slowest=4.9, watch_lost=0.1
+    )
+    doors = [Faulty(server, faults, chance=random.Random(seed + number)) for number in range(3)]
+    writers: list[str] = []
+
+    async def write_forever(door: Door, identity: str) -> None:
+        while True:
+            with contextlib.suppress(ApiError, Unreachable):
+                await door.create(PODS, b'{"metadata":{"name":"%s-%d"}}' % (identity.encode(), len(writers)), identity)
+            await asyncio.sleep(0.3)
+
+    def arrived(what: str) -> None:
+        if what == "create pods":
+            created_by = current_writer[0]
+            writers.append(created_by)
+            assert the_lease(server)["spec"]["holderIdentity"] == created_by
+
+    current_writer = [""]
+
+    class Signed(Intercepting):
+        """Says whose request is arriving at the server."""
+
+        def __init__(self, door: Door, identity: str) -> None:
+            super().__init__(door)
+            self._identity = identity
+
+        async def request(self, call: Call, send: Callable[[], Awaitable[Any]]) -> Any:
+            current_writer[0] = self._identity
+            return await send()
+
+    server.before_request = arrived
+    broken: list[BaseException] = []
+    tasks = []
+    for number in range(3):
+        identity = f"n{number}"
+        doors[number] = Faulty(Signed(server, identity), faults, chance=random.Random(seed * 3 + number))
+        election = LeaderElection(
+            doors[number],
+            clock=LoopClock(),
+            chance=random.Random(seed * 3 + number),
+            identity=identity,
+            name="eachnode",
+            namespace="kube-system",
+        )
+        fenced = election.fenced(doors[number])
+        tasks.append(start(election, lambda fenced=fenced, identity=identity: write_forever(fenced, identity)))  # type: ignore[misc] # bound
+        tasks.append(asyncio.create_task(write_forever(fenced, identity)))  # One who never hears that it was cancelled.
+    for _ in range(20):
+        await asyncio.sleep(chance.random() * 30)
+        # One of them is cut off for a while; its requests get no answer but may have arrived.
+        cut = chance.choice(doors)
+        cut.faults = replace(faults, lost_answer=1.0) if chance.random() < 0.5 else replace(faults, lost_request=1.0)
+        await asyncio.sleep(chance.random() * 40)
+        cut.faults = faults
+    broken += [task.exception() or AssertionError("ended") for task in tasks if task.done()]
+    assert not broken
+    assert len(set(writers)) > 1
+    await stop(*tasks)
 
 
 def test_timings_that_cannot_work_are_refused() -> None:

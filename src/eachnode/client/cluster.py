@@ -12,6 +12,7 @@ import asyncio
 import os
 import random
 import socket
+import ssl
 import urllib.parse
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Self
@@ -22,7 +23,7 @@ from yarl import URL
 
 import eachnode
 from eachnode.client.access import Access
-from eachnode.client.credentials import ClientCertificate
+from eachnode.client.credentials import ClientCertificate, ConfigError, CredentialError
 from eachnode.client.discovery import discover
 from eachnode.client.door import PatchKind
 from eachnode.client.watch_lines import watch_batch
@@ -322,12 +323,10 @@ class Cluster:
             while len(self._retired) > 1:
                 await self._retired.pop(0).close()
         if self._session is None:
-            self._presented = certificate
-            secure = self._server.startswith("https:")
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=0,
-                    ssl=self.access.trust.context(certificate) if secure else True,
+                    ssl=self._tls(certificate),
                     keepalive_timeout=KEPT_IDLE,
                     socket_factory=_watchful_socket,
                 ),
@@ -335,7 +334,16 @@ class Cluster:
                 skip_auto_headers=("Accept-Encoding", "Content-Type"),
                 read_bufsize=CHUNK,
             )
+            self._presented = certificate
         return self._session
+
+    def _tls(self, certificate: ClientCertificate | None) -> ssl.SSLContext | bool:
+        if not self._server.startswith("https:"):
+            return True
+        try:
+            return self.access.trust.context(certificate)
+        except ConfigError as error:  # Of a renewed certificate; what was configured has been tried by `load`.
+            raise CredentialError(str(error)) from error
 
     async def _read_on(self, response: aiohttp.ClientResponse) -> bytes:
         """The next bytes of a watch; none at its end."""

@@ -149,7 +149,12 @@ class Informer(Generic[View]):
                 except (ApiError, Unreachable, StaleAnswer) as error:
                     await self._recover(error)
         finally:
-            await self._close_stream()
+            await self._restart_from(self._resting_state)
+
+    @property
+    def _resting_state(self) -> State:
+        """Where to go on when no stream is open."""
+        return State.LISTED if self.state in (State.WATCHING, State.LISTED) else State.EMPTY
 
     async def _step(self) -> None:
         """One transition of the state machine."""
@@ -371,9 +376,8 @@ class Informer(Generic[View]):
 
     async def _recover(self, error: Exception) -> None:
         """Say what went wrong, choose where to go on, and pause."""
-        was_watching = self.state in (State.WATCHING, State.LISTED)
         too_old = isinstance(error, Gone)
-        await self._restart_from(State.LISTED if was_watching and not too_old else State.EMPTY)
+        await self._restart_from(State.EMPTY if too_old else self._resting_state)
         self._gone_in_a_row += too_old
         if too_old and self._gone_in_a_row == 1:
             log.info("%s: begins anew, because version %s is no longer kept", self.resource.qualified, self.version)

@@ -75,7 +75,7 @@ class LeaderElection:
         self._seen_at = 0.0  # On the loop's clock: when we saw the lease as it is.
         self._changed = asyncio.Event()
         self._renewed_at = self._renewed_at_wall = float("-inf")
-        self._acquired_at = ""
+        self._unheard = False  # Whether our last claim got no answer.
 
     @property
     def leading(self) -> bool:
@@ -136,10 +136,13 @@ class LeaderElection:
 
     def _free_in(self) -> float:
         """Seconds until the lease may be taken, as far as we have seen; none when it is free or ours."""
-        if self._lease is None or self.leader in ("", self.identity):
+        ours = self.leader == self.identity
+        if self._lease is None or not self.leader or (ours and not self._unheard):
             return 0.0
         duration = self._lease.spec.lease_duration_seconds or self._lease_seconds
-        return self._seen_at + duration - asyncio.get_running_loop().time()
+        # Our claims may arrive although no answer does: renewing a lease that we cannot use would keep all others out.
+        behind_others = self._retry_every if ours else 0.0
+        return self._seen_at + duration + behind_others - asyncio.get_running_loop().time()
 
     def _see(self, lease: Lease | None) -> None:
         known = self._lease.metadata.resource_version if self._lease is not None else ""
@@ -185,16 +188,20 @@ class LeaderElection:
     async def _claim(self) -> bool:
         """Write the lease in our name; whether that succeeded."""
         sent, sent_wall = asyncio.get_running_loop().time(), self._clock.now()
+        self._unheard = True
         try:
             written = await self._write_lease(micro_timestamp(sent_wall))
         except Conflict:
+            self._unheard = False
             await self._look()  # Somebody was faster, or touched it: what now holds decides about the next attempt.
             return False
         except (ApiError, Unreachable) as error:
+            self._unheard = isinstance(error, Unreachable)
             log.warning("%s: could not write the lease %s, because: %s", self.identity, self._name, error)
             return False
         self._lease, self._seen_at = written.read(Lease), sent
         self._renewed_at, self._renewed_at_wall = sent, sent_wall
+        self._unheard = False
         return True
 
     async def _write_lease(self, now: str) -> Document:
