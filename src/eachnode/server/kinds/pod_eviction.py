@@ -27,7 +27,10 @@ def evict(hands: Hands, call: Call, asked: Asked) -> Answer:
     if (eviction.get("metadata") or {}).get("name", "") != asked.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     wanted = eviction.get("deleteOptions") or {}
-    options = msgspec.convert(wanted, DeleteOptions, strict=False)
+    try:
+        options = msgspec.convert(wanted, DeleteOptions, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"the options of the deletion cannot be read: {error}") from None
     call = _with_dry_run(call, options)
     pod = hands.get(PODS, asked.namespace, asked.name)
     if pod is None:
