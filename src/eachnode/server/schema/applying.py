@@ -41,7 +41,11 @@ def applied(kind: Kind, live: Tree | None, body: bytes, call: Call, subresource:
     config = _configuration(kind, body, call)
     wanted = ownership.shape_of(kind)
     _check_types(kind, wanted, config)
-    made, entries = _apply(kind, wanted, live, config, call, subresource)
+    try:
+        made, entries = _apply(kind, wanted, live, config, call, subresource)
+    except Untypable as wrong_live:
+        sentence = f"failed to create typed live object ({_called(kind, config)}): {wrong_live}"
+        raise ApiError(sentence, reason="") from None
     try:
         tree = conform_patched(kind, copy.deepcopy(made), call)
     except (Unreadable, StrictComplaints) as wrong_type:

@@ -148,12 +148,8 @@ def _struct(wanted: Shape, tree: Tree, place: Place | None, reading: Reading) ->
                 reading.mistyped(value, field.shape, (place, field))
         elif sort is _STRUCT and isinstance(value, dict):
             _struct(field.shape, value, (place, field), reading)
-        else:
-            made = _READERS[sort](field.shape, value, (place, field), reading)
-            if not made and made is not False and _is_dropped(made, field):
-                dropped.append(key)
-            elif made is not value:
-                tree[key] = made
+        elif _read_field(tree, key, field, place, reading):
+            dropped.append(key)
     if tree.__class__ is Repeated:
         note_repeats(tree, place, reading)
     for key in dropped:
@@ -164,9 +160,22 @@ def _struct(wanted: Shape, tree: Tree, place: Place | None, reading: Reading) ->
     return tree
 
 
+def _read_field(tree: Tree, key: str, field: Field, place: Place | None, reading: Reading) -> bool:
+    """Puts a field's value into form; answers whether it is dropped instead."""
+    value = tree[key]
+    made = _READERS[field.sort](field.shape, value, (place, field), reading)
+    if made is _NOTHING:
+        return False  # It stays as it is, for whoever tells what was wrong.
+    if not made and made is not False and _is_dropped(made, field):
+        return True
+    if made is not value:
+        tree[key] = made
+    return False
+
+
 def _is_dropped(made: Any, field: Field) -> bool:
     """Whether an empty value stands for none in this field."""
-    if made is _NOTHING or made is None or field.drops_empty:
+    if made is None or field.drops_empty:
         return True
     return field.presence is Presence.NULL and field.sort is Sort.LIST
 
@@ -235,7 +244,7 @@ def _entry(item: Shape, entry: Any, place: Place, reading: Reading) -> Any:
     if entry is None:
         return empty(item) if item.sort is _STRUCT else item.zero
     made = _READERS[item.sort](item, entry, place, reading)
-    return item.zero if made is _NOTHING else made
+    return entry if made is _NOTHING else made
 
 
 def _inner_struct(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
@@ -327,13 +336,13 @@ def _schema_or_boolean(_wanted: Shape, value: Any, place: Place, reading: Readin
 def _schema_or_list(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
     if isinstance(value, list):
         return [_schema(entry, place, reading) for entry in value]
-    return _schema(value, place, reading) if isinstance(value, dict) else _NOTHING
+    return _schema(value, place, reading) if isinstance(value, dict) else None
 
 
 def _schema_or_strings(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
     if isinstance(value, list):
         return [_string(_TEXT, entry, place, reading) for entry in value]
-    return _schema(value, place, reading) if isinstance(value, dict) else _NOTHING
+    return _schema(value, place, reading) if isinstance(value, dict) else None
 
 
 _TEXT = Shape(Sort.STRING, "string")

@@ -16,7 +16,7 @@ from eachnode.server.kind import Call, Kind, Tree
 from eachnode.server.schema import field_sets
 from eachnode.server.schema.field_sets import FieldSet
 from eachnode.server.schema.shapes import Shape, shape
-from eachnode.server.schema.typed_values import compare
+from eachnode.server.schema.typed_values import Untypable, compare
 
 MOST_UPDATERS = 10
 ANCIENT = "ancient-changes"
@@ -105,8 +105,11 @@ def track(kind: Kind, new: Tree, old: Tree | None, call: Call, subresource: str 
     entries = _entries_to_start_from(sent, old, subresource)
     if not entries and old is not None:
         return  # Nobody tracks this object: it was made before there were entries, or its entries were cleared.
-    wanted = shape_of(kind)
-    changed, removed = changes(wanted, kind, old, new, subresource)
+    try:
+        changed, removed = changes(shape_of(kind), kind, old, new, subresource)
+    except Untypable:  # The object is not valid, which validation says better.
+        write(metadata, entries)
+        return
     write(metadata, updated(entries, changed, removed, updater(kind, call, subresource), call.now))
 
 

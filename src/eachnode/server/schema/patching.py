@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eachnode.objects.go_text import go_json, go_json_sorted
+from eachnode.objects.go_text import go_json_sorted
 from eachnode.objects.status import ApiError, BadRequest, Cause, Details, Invalid, TooLarge, UnsupportedMediaType
 from eachnode.server.field_errors import shown
 from eachnode.server.kind import Call, Kind, Tree
@@ -14,8 +14,8 @@ from eachnode.server.schema.decoding import StrictComplaints, conform_patched, u
 from eachnode.server.schema.json_patch import MOST_OPERATIONS, DoesNotApply, patch_json
 from eachnode.server.schema.json_text import NotJson
 from eachnode.server.schema.merge_patch import patch_merge
-from eachnode.server.schema.shapes import Sort, shape
 from eachnode.server.schema.strategic_merge import BadPatch, CannotMerge, NoListOfLists, go_text, patch_strategic
+from eachnode.server.verbatim import write_anew
 
 JSON = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
@@ -43,34 +43,16 @@ def patched(kind: Kind, tree: Tree, body: bytes, language: str, call: Call) -> T
     run = {JSON: _json, MERGE: _merge, STRATEGIC: _strategic}[language]
     complaints = len(call.warnings)
     tree, spoken = run(kind, tree, body, call)
+    text = go_json_sorted(tree).decode() if spoken is None else spoken  # Conforming changes the tree.
     try:
         json_text.check_depth(tree)
         made = conform_patched(kind, tree, call, converts=language == STRATEGIC)
     except (Unreadable, StrictComplaints, NotJson) as refusal:
         del call.warnings[complaints:]
-        raise _unfit(spoken if spoken is not None else go_json_sorted(tree).decode(), str(refusal)) from None
-    return _rewritten(kind, made) if language == STRATEGIC else made
-
-
-class Rewritten(dict[str, Any]):
-    """JSON that is kept as a text (a revision's data), after a strategic merge wrote it anew."""
-
-    def keeps_text_of(self, old: Any) -> bool:
-        """Whether the text is still the one that was stored.
-
-        Go writes keys in order and escapes what matters in HTML. Which way a client had written such characters is not
-        known any more, so a text that holds them counts as changed: most clients do not escape them.
-        """
-        text = go_json(old)
-        return text == go_json_sorted(self) and b"\\u00" not in text and b"\\u202" not in text
-
-
-def _rewritten(kind: Kind, tree: Tree) -> Tree:
-    """The object with its texts of JSON marked as written anew."""
-    for name, field in shape(kind.definition).fields.items():
-        if field.sort is Sort.ANY and isinstance(tree.get(name), dict):
-            tree[name] = Rewritten(tree[name])
-    return tree
+        raise _unfit(text, str(refusal)) from None
+    if language == STRATEGIC:
+        write_anew(kind.verbatim, made)
+    return made
 
 
 def _json(_kind: Kind, tree: Tree, body: bytes, call: Call) -> tuple[Any, str | None]:
