@@ -221,7 +221,7 @@ async def test_revision_data_comes_back_byte_for_byte_whatever_is_written_around
     escaped = data.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
     raw = (
         b'{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"},"data":'
-        + data
+        + escaped
         + b',"revision":1}'
     )
     await api.create(CONTROLLER_REVISIONS, raw, HOME)

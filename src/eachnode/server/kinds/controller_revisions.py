@@ -1,18 +1,19 @@
-"""ControllerRevisions as a kind: recorded templates, whose data never changes."""
+"""ControllerRevisions as a kind: recorded templates, whose data never changes, not even in how it is written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from eachnode.objects.go_text import go_json_sorted
+import msgspec
+
 from eachnode.objects.resources import CONTROLLER_REVISIONS
 from eachnode.server.field_errors import FieldError, invalid, required
 from eachnode.server.kind import Column, Kind, Tree
 from eachnode.server.kinds import name_rules
 from eachnode.server.kinds import pod_validation_fields as fields
 from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, name_of
-from eachnode.server.schema.patching import Rewritten
+from eachnode.server.verbatim import text_of
 
 Errors = Iterator[FieldError]
 
@@ -28,10 +29,9 @@ def _validate(tree: Tree) -> Errors:
 
 def _validate_update(new: Tree, old: Tree) -> Errors:
     yield from fields.not_negative("revision", new.get("revision"))
-    data, before = new.get("data"), old.get("data")
-    same = data.keeps_text_of(before) if isinstance(data, Rewritten) else go_json_sorted(data) == go_json_sorted(before)
-    if not same:
-        yield invalid("data", data, "field is immutable")
+    text = text_of(new.get("data"))
+    if text != text_of(old.get("data")):
+        yield invalid("data", msgspec.json.decode(text), "field is immutable")
 
 
 def _controller(tree: Tree) -> str:
@@ -51,6 +51,7 @@ CONTROLLER_REVISIONS_KIND = Kind(
     resource=CONTROLLER_REVISIONS,
     singular="controllerrevision",
     definition="io.k8s.api.apps.v1.ControllerRevision",
+    verbatim="data",
     validate=_validate,
     validate_update=_validate_update,
     whole_update=True,

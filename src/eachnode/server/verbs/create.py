@@ -9,6 +9,7 @@ from eachnode.objects.status import ApiError
 from eachnode.server.field_errors import refusal
 from eachnode.server.kind import Answer, Call, Tree
 from eachnode.server.schema import decode
+from eachnode.server.verbatim import keep_text
 from eachnode.server.verbs import metadata, refusals
 from eachnode.server.verbs.registry import Registry, Served, admit
 from eachnode.server.verbs.shaping import track
@@ -23,6 +24,7 @@ def create(
 ) -> Answer:
     """Creates the object that the body describes."""
     tree = decode(served.kind, body, call, media)
+    keep_text(served.kind.verbatim, tree, body, media)
     about = tree.setdefault("metadata", {})
     metadata.wipe(about)
     metadata.settle_namespace(about, served, namespace)

@@ -11,6 +11,7 @@ from eachnode.server.field_errors import invalid, refusal
 from eachnode.server.kind import Answer, Call, Subresource, Tree
 from eachnode.server.schema import decode
 from eachnode.server.store import Stored
+from eachnode.server.verbatim import keep_text
 from eachnode.server.verbs import metadata, refusals
 from eachnode.server.verbs.create import create_tree
 from eachnode.server.verbs.registry import Registry, Served, admit
@@ -31,6 +32,7 @@ def update(
 ) -> Answer:
     """Replaces an object, or the part of it that the subresource stands for."""
     tree = decode(served.kind, body, call, media)
+    keep_text(served.kind.verbatim, tree, body, media)
     about = tree.setdefault("metadata", {})
     metadata.settle_namespace(about, served, namespace)
     check_name(about.get("name", ""), name)
@@ -51,6 +53,7 @@ def update(
 def replace(registry: Registry, call: Call, served: Served, tree: Tree, old: Stored, subresource: str) -> Answer:
     """Makes the tree the new version of an object, if the rules allow it."""
     before = served.outward(old.document.tree())
+    keep_text(served.kind.verbatim, before, bytes(old.document.raw))
     about = tree.setdefault("metadata", {})
     metadata.settle_namespace(about, served, old.namespace)
     metadata.drop_repeated_owners(about, call)

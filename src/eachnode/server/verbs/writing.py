@@ -11,6 +11,7 @@ from eachnode.server.kind import Call, Tree
 from eachnode.server.schema import encode
 from eachnode.server.store import Stored
 from eachnode.server.store.stored import stored_from
+from eachnode.server.verbatim import encode_keeping
 from eachnode.server.verbs.registry import Registry, Served
 
 _SORTED = msgspec.json.Encoder(order="sorted")
@@ -31,7 +32,7 @@ def put(registry: Registry, served: Served, tree: Tree, old: Stored | None, call
     place = store.place(shelf, old)
     tree = _type_first(served.inward(tree))
     tree["metadata"]["resourceVersion"] = str(place.version)
-    new = stored_from(tree, encode(tree), shelf.readers, place)
+    new = stored_from(tree, encode_keeping(served.kind.verbatim, tree), shelf.readers, place)
     store.record(shelf, old, new, place.version)
     return Written(show(served, new), new)
 
