@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from eachnode.objects.document import Document
-from eachnode.objects.resources import Resource
 from eachnode.objects.status import NotAcceptable
 from eachnode.objects.watching import Page
 from eachnode.server.http.negotiation import META_GROUP, Form
@@ -67,7 +66,7 @@ class Shaper:
             case "PartialObjectMetadata":
                 raise self._mismatch("a list")
             case _:
-                return plain_list(self.kind.resource, page)
+                return plain_list(self.kind, page)
 
     def table(self, documents: Sequence[Document], metadata: Tree, now: float, *, headers: bool = True) -> bytes:
         """Objects as rows, under column definitions unless they were sent before."""
@@ -130,10 +129,14 @@ class TableWatch:
         return _ENCODER.encode(table)
 
 
-def plain_list(resource: Resource, page: Page) -> bytes:
-    """A list of whole objects."""
+def plain_list(kind: Kind, page: Page) -> bytes:
+    """A list of whole objects; those of built-in kinds leave it to the list to say what they are."""
+    resource = kind.resource
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
-    return list_text(head, list_metadata(page), (bytes(document.raw) for document in page.documents))
+    said = f'"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode() if kind.definition else b""
+    # The store writes every object with these two first.
+    items = (b"{" + bytes(document.raw).removeprefix(b"{" + said).removeprefix(b"{") for document in page.documents)
+    return list_text(head, list_metadata(page), items)
 
 
 def list_text(head: Tree, metadata: Tree, items: Iterable[bytes]) -> bytes:
