@@ -1,0 +1,5 @@
+"""The live board: nodes as a grid, each cell coloured by what its daemon pod is doing, and the rollout's progress."""
+
+from eachnode.cli.board.show import show
+
+__all__ = ["show"]

@@ -1,0 +1,143 @@
+"""Draws the board as it is at a moment; pure, so that a picture can be made without a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from eachnode.decisions.slots import State
+
+# State → the glyph of its cell, its colour, and the words of the legend.
+CELLS: dict[State, tuple[str, str, str]] = {
+    State.SERVING: ("■", "green", "serves the newest template"),
+    State.OUTDATED: ("■", "blue", "serves an older template"),
+    State.STARTING: ("◧", "yellow", "is starting"),
+    State.SURGING: ("◩", "cyan", "is being replaced by surge"),
+    State.LEAVING: ("□", "yellow", "is stopping"),
+    State.VACANT: ("·", "yellow", "has no pod yet"),
+    State.BROKEN: ("◪", "red", "is broken and outdated"),
+    State.FAILED: ("✗", "red", "has failed"),
+    State.CROWDED: ("▦", "magenta", "has too many pods"),
+    State.LINGERING: ("■", "bright_black", "keeps a pod that would not be started"),
+    State.UNWANTED: ("▨", "magenta", "has a pod that must leave"),
+    State.STRANDED: ("▨", "bright_black", "is gone, its pod is left"),
+    State.REFUSED: (" ", "bright_black", "is not to run a pod"),
+}
+NAMED_UP_TO = 24  # With more nodes than this the grid has no names.
+BAR = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One node as the board shows it."""
+
+    node: str
+    state: State
+    revision: int = 0  # The number of the template that its pod is of, as far as that is known.
+    ready: bool = True  # Whether the node itself is.
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One DaemonSet as the board shows it."""
+
+    name: str
+    desired: int
+    updated: int
+    available: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One event as the board shows it."""
+
+    age: str
+    warning: bool
+    subject: str
+    message: str
+
+
+def draw(pictures: Sequence[Picture], events: Sequence[Told], kubeconfig: str, width: int = 100) -> RenderableType:
+    """The whole board."""
+    parts: list[RenderableType] = [
+        Panel(_picture(each, width), title=f"[bold]{each.name}[/]", title_align="left") for each in pictures
+    ]
+    if not pictures:
+        parts.append(Panel(Text("no DaemonSet yet: kubectl apply -f examples/fluentd.yaml"), title="DaemonSets"))
+    parts.append(_legend(pictures))
+    if events:
+        parts.append(_events(events))
+    parts.append(
+        Text.assemble(("export KUBECONFIG=", "bold"), (kubeconfig, "bold"), ("     q or Ctrl-C ends it", "dim"))
+    )
+    return Group(*parts)
+
+
+def _picture(picture: Picture, width: int) -> RenderableType:
+    rows: list[RenderableType] = [_progress(picture), Text()]
+    rows.append(_named(picture.cells, width) if len(picture.cells) <= NAMED_UP_TO else _dense(picture.cells, width))
+    return Group(*rows)
+
+
+def _progress(picture: Picture) -> Text:
+    """Updated and available pods as one bar: what is both is full, what is only one of them is light."""
+    total = max(picture.desired, 1)
+    done = min(picture.updated, picture.available) * BAR // total
+    some = max(picture.updated, picture.available) * BAR // total - done
+    bar = Text("█" * done, "green") + Text("▒" * some, "yellow") + Text("░" * (BAR - done - some), "bright_black")
+    counts = f"  {picture.updated}/{picture.desired} updated  {picture.available}/{picture.desired} available"
+    return bar + Text(counts)
+
+
+def _glyph(cell: Cell) -> Text:
+    glyph, colour, _ = CELLS[cell.state]
+    return Text(glyph, colour if cell.ready else f"{colour} reverse")
+
+
+def _named(cells: Sequence[Cell], width: int) -> Table:
+    longest = max((len(cell.node) for cell in cells), default=1) + 9
+    columns = max(1, (width - 4) // longest)
+    table = Table.grid(padding=(0, 2))
+    for start in range(0, len(cells), columns):
+        row = []
+        for cell in cells[start : start + columns]:
+            number = f" r{cell.revision}" if cell.revision else ""
+            row.append(_glyph(cell) + Text(f" {cell.node}") + Text(number, "dim"))
+        table.add_row(*row)
+    return table
+
+
+def _dense(cells: Sequence[Cell], width: int) -> Text:
+    per_line = max(10, (width - 6) // 2)
+    grid = Text()
+    for number, cell in enumerate(cells):
+        if number and number % per_line == 0:
+            grid.append("\n")
+        grid.append_text(_glyph(cell)).append(" ")
+    return grid
+
+
+def _legend(pictures: Sequence[Picture]) -> Text:
+    """The states that are to be seen, in words."""
+    seen = {cell.state for picture in pictures for cell in picture.cells}
+    legend = Text(" ")
+    for state, (glyph, colour, words) in CELLS.items():
+        if state in seen:
+            legend.append(glyph, colour).append(f" {words}   ", "dim")
+    return legend
+
+
+def _events(events: Sequence[Told]) -> Panel:
+    table = Table.grid(padding=(0, 2))
+    for event in events:
+        style = "yellow" if event.warning else ""
+        table.add_row(
+            Text(event.age, "dim"), Text(event.subject, "cyan"), Text(event.message, style, overflow="ellipsis")
+        )
+    return Panel(table, title="events", title_align="left")

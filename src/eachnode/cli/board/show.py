@@ -1,0 +1,129 @@
+"""Keeps the board on the terminal until `q` or Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from rich.console import Console, RenderableType
+from rich.live import Live
+
+from eachnode.cli.board.drawing import Cell, Picture, Told, draw
+from eachnode.cli.live import LiveView, Look
+from eachnode.client.door import Door
+from eachnode.objects.clock import Clock, seconds
+from eachnode.objects.durations import human_duration
+from eachnode.objects.meta import Metadata
+from eachnode.objects.resources import EVENTS
+from eachnode.runtime.clock import SystemClock
+from eachnode.runtime.informer import Informer
+
+PAUSE = 0.1  # Seconds between pictures at the least: the eye sees no more.
+SHOWN_EVENTS = 8
+
+
+class _Subject(msgspec.Struct, frozen=True, kw_only=True):
+    kind: str = ""
+    name: str = ""
+
+
+class BoardEvent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """An event, as far as the board shows it."""
+
+    metadata: Metadata
+    involved_object: _Subject = _Subject()
+    type: str = ""
+    message: str = ""
+    last_timestamp: str | None = None
+    event_time: str | None = None
+
+    @property
+    def when(self) -> str:
+        """When it happened last."""
+        return self.last_timestamp or self.event_time or self.metadata.creation_timestamp or ""
+
+
+async def show(door: Door, kubeconfig: Path) -> None:
+    """Show the board until the user has seen enough."""
+    clock = SystemClock()
+    view = LiveView(door, clock=clock)
+    events = Informer(door, EVENTS, BoardEvent, clock=clock, chance=random.Random())
+    events.subscribe(lambda _old, _new: view.changed.set())
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(view.run()), tasks.create_task(events.run())]
+        await view.synced()
+        with _keys() as quit_pressed, Live(console=Console(), screen=True, auto_refresh=False) as live:
+            while not quit_pressed.is_set():
+                view.changed.clear()
+                live.update(_draw(view, events, kubeconfig, clock, live.console.width), refresh=True)
+                await asyncio.sleep(PAUSE)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(_either(view.changed, quit_pressed), 1.0)
+        for task in running:
+            task.cancel()
+
+
+async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
+    waits = [asyncio.ensure_future(first.wait()), asyncio.ensure_future(second.wait())]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+def _draw(view: LiveView, events: Informer[BoardEvent], kubeconfig: Path, clock: Clock, width: int) -> RenderableType:
+    looks = [look for key in view.keys_in_order() if (look := view.look(key)) is not None]
+    newest = sorted(events.items.values(), key=lambda event: event.when, reverse=True)[:SHOWN_EVENTS]
+    told = [_told(event, clock.now()) for event in newest]
+    return draw([picture_of(look) for look in looks], told, str(kubeconfig.absolute()), width)
+
+
+def picture_of(look: Look) -> Picture:
+    """One DaemonSet as the board shows it."""
+    tally = look.fleet.tally
+    numbers = {revision.revision_hash or "": revision.revision for revision in look.revisions}
+    cells = []
+    for name, slot in sorted(look.fleet.slots.items()):
+        if slot.reading is None:
+            continue
+        hashed = slot.present[0].revision_hash if slot.present else ""
+        cells.append(Cell(name, slot.reading.state, numbers.get(hashed, 0)))
+    return Picture(str(look.daemonset.metadata.key), tally.desired, tally.updated, tally.available, tuple(cells))
+
+
+def _told(event: BoardEvent, now: float) -> Told:
+    age = human_duration(max(0.0, now - seconds(event.when))) if event.when else ""
+    subject = f"{event.involved_object.kind.lower()}/{event.involved_object.name}"
+    return Told(age, event.type == "Warning", subject, event.message.splitlines()[0] if event.message else "")
+
+
+@contextlib.contextmanager
+def _keys() -> Iterator[asyncio.Event]:
+    """Listen to single keys; the event is set when `q` was pressed."""
+    pressed = asyncio.Event()
+    if not sys.stdin.isatty():
+        yield pressed
+        return
+    handle = sys.stdin.fileno()
+    before = termios.tcgetattr(handle)
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        if sys.stdin.read(1) in ("q", "Q"):
+            pressed.set()
+
+    tty.setcbreak(handle)
+    loop.add_reader(handle, read)
+    try:
+        yield pressed
+    finally:
+        loop.remove_reader(handle)
+        termios.tcsetattr(handle, termios.TCSADRAIN, before)
