@@ -11,7 +11,7 @@ import pytest
 
 from eachnode.decisions.hashing import fnv1a, revision_hash, safe_encoded
 from eachnode.decisions.history import first_record, same_meaning
-from eachnode.decisions.template import meaning, name_prefix, pod_body, revision_data
+from eachnode.decisions.template import meaning, name_prefix, pod_body, pod_name, revision_data
 from eachnode.objects.daemonset import DaemonSet
 from tests.decisions.world import NEW, UID, daemonset
 
@@ -19,7 +19,7 @@ GENERATION = "deprecated.daemonset.template.generation"
 
 
 def made(owner: DaemonSet, node: str = "n1", **options: Any) -> dict[str, Any]:
-    return msgspec.json.decode(pod_body(owner, NEW, **options).on(node), type=dict[str, Any])
+    return msgspec.json.decode(pod_body(owner, NEW, **options).on(node, "d-x"), type=dict[str, Any])
 
 
 PIN = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}]}
@@ -78,7 +78,7 @@ def test_a_pod_inherits_labels_annotations_and_finalizers_and_nothing_else() -> 
     assert metadata["labels"] == {"app": "d", "controller-revision-hash": NEW, "pod-template-generation": "7"}
     assert metadata["annotations"] == {"note": "a<b"}
     assert metadata["finalizers"] == ["example.com/hold"]
-    assert set(metadata) == {"generateName", "labels", "annotations", "finalizers", "ownerReferences"}
+    assert set(metadata) == {"name", "generateName", "labels", "annotations", "finalizers", "ownerReferences"}
     assert owner.template_tree == before
     assert "pod-template-generation" not in made(daemonset(annotations={GENERATION: "x"}))["metadata"]["labels"]
 
@@ -86,7 +86,9 @@ def test_a_pod_inherits_labels_annotations_and_finalizers_and_nothing_else() -> 
 @pytest.mark.behaviour(31)
 def test_names_begin_with_the_daemonset_s_unless_that_is_too_long() -> None:
     assert made(daemonset("agent"))["metadata"]["generateName"] == "agent-"
-    assert "name" not in made(daemonset("agent"))["metadata"]
+    assert made(daemonset("agent"))["metadata"]["name"] == "d-x"
+    assert pod_name("agent", "bcdfg") == "agent-bcdfg"
+    assert pod_name("x" * 70, "bcdfg") == "x" * 58 + "bcdfg"
     assert name_prefix("x" * 252) == "x" * 252 + "-"
     assert name_prefix("x" * 253) == "x" * 253
 
@@ -132,7 +134,7 @@ def test_the_pod_gets_the_daemon_tolerations() -> None:
 
 def test_only_the_node_differs_between_pods_and_direct_placement_binds() -> None:
     body = pod_body(daemonset(), NEW, bind=True)
-    one, other = (msgspec.json.decode(body.on(name), type=dict[str, Any]) for name in ("n1", 'n"2'))
+    one, other = (msgspec.json.decode(body.on(name, "d-x"), type=dict[str, Any]) for name in ("n1", 'n"2'))
     assert one["spec"]["nodeName"] == "n1"
     assert other["spec"]["nodeName"] == 'n"2'
     terms = other["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]

@@ -7,6 +7,7 @@ asked for one node by `why`, and checked by the simulation. It costs what it pla
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,6 +56,14 @@ class Notice:
     message: str
 
 
+NoRoom = Callable[[str], str]  # Why a pod cannot be placed on a node; empty when it can.
+
+
+def always_room(node: str) -> str:  # noqa: ARG001 one of many such questions
+    """The answer where a scheduler looks for room."""
+    return ""
+
+
 @dataclass(slots=True)
 class Plan:
     """What to do now about one DaemonSet."""
@@ -65,6 +74,7 @@ class Plan:
     prunes: tuple[DeleteRevision, ...] = ()
     counts: Counts = field(default_factory=Counts)  # As things are before the actions.
     settled: bool = False
+    unplaced: dict[str, str] = field(default_factory=dict)  # Nodes that lack room for their pod, and why.
     postponed: int = 0  # What is to be done too, but not in this pass.
     wake_at: float = NEVER  # When to look again if nothing happens before.
     trouble: str = ""  # Why the rollout cannot go on; what else is to be done is done.
@@ -75,35 +85,37 @@ class Plan:
         return not self.creates and not self.deletes
 
 
-def decide(daemonset: DaemonSet, fleet: Fleet, history: History, now: float) -> Plan:
+def decide(daemonset: DaemonSet, fleet: Fleet, history: History, now: float, no_room: NoRoom = always_room) -> Plan:
     """What to do now; the fleet must have taken aim at the current revision."""
     fleet.refresh(now)
     plan = Plan(counts=counts(fleet), settled=is_settled(fleet), wake_at=fleet.next_change)
-    _settle(plan, fleet, now)
+    _settle(plan, fleet, now, no_room)
     if plan.is_idle and daemonset.spec.update_strategy.type == ROLLING_UPDATE:
-        _roll(plan, daemonset, fleet, now)
+        _roll(plan, daemonset, fleet, now, no_room)
     if not plan.trouble:
         plan.prunes = prune(history, daemonset.spec.revision_history_limit, fleet.revisions_in_use)
     return plan
 
 
-def _settle(plan: Plan, fleet: Fleet, now: float) -> None:
+def _settle(plan: Plan, fleet: Fleet, now: float, no_room: NoRoom) -> None:
     for node in fleet.tally.unsettled:
         if len(plan.creates) >= BURST and len(plan.deletes) >= BURST:
             plan.postponed += 1  # At least; who wants the number looks at the tally.
             return
         settlement = settle(fleet.slots[node], fleet.aim, fleet.backoff, now)
         if settlement.creates:
-            _create(plan, node, settlement.creates)
+            _create(plan, node, settlement.creates, no_room)
         for removal in settlement.removals:
             _remove(plan, removal)
 
 
-def _create(plan: Plan, node: str, because: str) -> None:
-    if len(plan.creates) < BURST:
-        plan.creates.append(CreatePod(node, because))
-    else:
+def _create(plan: Plan, node: str, because: str, no_room: NoRoom) -> None:
+    if len(plan.creates) >= BURST:
         plan.postponed += 1
+    elif full := no_room(node):
+        plan.unplaced[node] = full
+    else:
+        plan.creates.append(CreatePod(node, because))
 
 
 def _remove(plan: Plan, removal: Removal) -> None:
@@ -121,7 +133,7 @@ def _remove(plan: Plan, removal: Removal) -> None:
         plan.notices.append(Notice("Normal", "SucceededDaemonPod", message))
 
 
-def _roll(plan: Plan, daemonset: DaemonSet, fleet: Fleet, now: float) -> None:
+def _roll(plan: Plan, daemonset: DaemonSet, fleet: Fleet, now: float, no_room: NoRoom) -> None:
     try:
         allowed = budget(daemonset.spec.update_strategy, fleet.tally.desired)
     except BadBudget as error:
@@ -129,6 +141,6 @@ def _roll(plan: Plan, daemonset: DaemonSet, fleet: Fleet, now: float) -> None:
         return
     for step in roll(fleet, allowed, now):
         if isinstance(step, Accompany):
-            _create(plan, step.node, step.because)
+            _create(plan, step.node, step.because, no_room)
         else:
             _remove(plan, Removal(step.pod, step.because))

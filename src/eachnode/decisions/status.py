@@ -44,9 +44,9 @@ def is_settled(fleet: Fleet) -> bool:
     return not (fleet.aim.follows and (states[State.OUTDATED] or states[State.BROKEN]))
 
 
-def needs_write(reported: DaemonSetStatus, now_counts: Counts, generation: int, *, processed: bool) -> bool:
-    """Whether the reported status is not the truth; `processed` tells that this generation was acted upon."""
-    return reported.counts != now_counts or (processed and reported.observed_generation < generation)
+def needs_write(reported: DaemonSetStatus, truth: Counts, processed: int) -> bool:
+    """Whether the reported status is not the truth; `processed` is the generation acted upon, or zero."""
+    return reported.counts != truth or reported.observed_generation < processed
 
 
 @dataclass(slots=True)

@@ -24,18 +24,22 @@ from eachnode.objects.taints import Toleration
 
 Tree = dict[str, Any]
 
-_NODE = "\ue000node\ue000"  # Stands for the node's name while the body is encoded; no name can contain it.
+LONGEST_PREFIX = 58  # Of a generated name, so that with its suffix it is a DNS label.
+
+# These stand for the names of pod and node while the body is encoded; no name can contain them.
+_POD, _NODE = "\ue000pod\ue000", "\ue000node\ue000"
 
 
 @dataclass(frozen=True, slots=True)
 class PodBody:
-    """The body of a pod, cut where the node's name goes."""
+    """The body of a pod, cut where its name and the node's name go."""
 
+    head: bytes
     pieces: tuple[bytes, ...]
 
-    def on(self, node: str) -> bytes:
-        """The body of the pod for this node."""
-        return msgspec.json.encode(node).join(self.pieces)
+    def on(self, node: str, name: str) -> bytes:
+        """The body of the pod of this name for this node."""
+        return self.head + msgspec.json.encode(name) + msgspec.json.encode(node).join(self.pieces)
 
 
 def pod_body(daemonset: DaemonSet, revision: str, *, bind: bool = False) -> PodBody:
@@ -50,7 +54,7 @@ def pod_body(daemonset: DaemonSet, revision: str, *, bind: bool = False) -> PodB
     owner = daemonset.owner_reference.tree()
     if missing := [name for name in ("name", "uid") if not owner.get(name)]:
         raise ValueError(f"unable to create pods, the DaemonSet has no {missing[0]}")
-    metadata: Tree = {"generateName": name_prefix(daemonset.name), "labels": labels}
+    metadata: Tree = {"name": _POD, "generateName": name_prefix(daemonset.name), "labels": labels}
     given = template.get("metadata") or {}
     metadata |= {name: given[name] for name in ("annotations", "finalizers") if given.get(name)}
     metadata["ownerReferences"] = [owner]
@@ -58,7 +62,13 @@ def pod_body(daemonset: DaemonSet, revision: str, *, bind: bool = False) -> PodB
     if bind:
         spec["nodeName"] = _NODE
     body = {"apiVersion": PODS.api_version, "kind": PODS.kind, "metadata": metadata, "spec": spec}
-    return PodBody(tuple(msgspec.json.encode(body).split(msgspec.json.encode(_NODE))))
+    head, _, rest = msgspec.json.encode(body).partition(msgspec.json.encode(_POD))
+    return PodBody(head, tuple(rest.split(msgspec.json.encode(_NODE))))
+
+
+def pod_name(daemonset_name: str, suffix: str) -> str:
+    """A name as the server makes it of a prefix that does not end the name."""
+    return name_prefix(daemonset_name)[:LONGEST_PREFIX] + suffix
 
 
 def name_prefix(daemonset_name: str) -> str:
