@@ -26,12 +26,13 @@ from eachnode.client.access import Access
 from eachnode.client.credentials import ClientCertificate, ConfigError, CredentialError
 from eachnode.client.discovery import discover
 from eachnode.client.door import PatchKind
+from eachnode.client.refusals import error_in, wait_asked_for
 from eachnode.client.watch_lines import watch_batch
 from eachnode.objects.clock import Chance
 from eachnode.objects.deletion import DeleteOptions
 from eachnode.objects.document import Document
 from eachnode.objects.resources import Resource
-from eachnode.objects.status import ApiError, Details, Status, TooManyRequests, Unauthorized, Unreachable, error_from
+from eachnode.objects.status import ApiError, Unauthorized, Unreachable
 from eachnode.objects.watching import Page, WatchEvent
 
 ATTEMPTS = 10  # Of a request that the server asks us to send later.
@@ -44,7 +45,6 @@ KEPT_IDLE = 30.0  # Seconds that an unused connection is kept.
 
 JSON = "application/json"
 LOOPABLE = frozenset({"list", "watch", "delete"})
-REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 
 
 class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -56,10 +56,6 @@ class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
 class _ListBody(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None
     metadata: _ListMeta = _ListMeta()
-
-
-class _StatusBody(Status, frozen=True, kw_only=True):
-    kind: str = ""
 
 
 class Cluster:
@@ -280,7 +276,7 @@ class Cluster:
                 authorized_anew = True
                 if await self.access.credentials.refused():
                     continue
-            wait = _wait_asked_for(error, method)
+            wait = wait_asked_for(error, method)
             if wait is None or attempt >= ATTEMPTS:
                 raise error
             # A little more for everybody differently, or all who were sent away come back at once.
@@ -362,12 +358,7 @@ class Cluster:
             raw = b""
         finally:
             response.release()
-        error = _error_in(response.status, raw, str(response.url.path))
-        asked = response.headers.get("Retry-After", "")
-        if asked.isdecimal() and error.retry_after is None:
-            details = error.details or Details()
-            error.details = msgspec.structs.replace(details, retry_after_seconds=int(asked))
-        return error
+        return error_in(response.status, raw, response.url.path, response.headers.get("Retry-After", ""))
 
     def _unreachable(self, error: Exception) -> Unreachable:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
@@ -389,31 +380,10 @@ class Cluster:
 
 
 _LIST = msgspec.json.Decoder(_ListBody)
-_STATUS = msgspec.json.Decoder(_StatusBody)
 
 
 def _write_query(field_manager: str, dry_run: bool) -> dict[str, str]:
     return {"fieldManager": field_manager, "dryRun": "All" if dry_run else ""}
-
-
-def _wait_asked_for(error: ApiError, method: str) -> float | None:
-    """Seconds after which the same request may be sent again; None when it must not be."""
-    safe = isinstance(error, TooManyRequests) or (error.code == 503 and method in REPEATABLE)
-    return error.retry_after if safe else None
-
-
-def _error_in(code: int, raw: bytes, path: str) -> ApiError:
-    """The error in a body that is a Status, or that is whatever a proxy had to say."""
-    try:
-        status = _STATUS.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        status = _StatusBody()
-    if status.kind == "Status":
-        return error_from(msgspec.structs.replace(status, code=status.code or code))
-    said = " ".join(raw[:300].decode(errors="replace").split())
-    error = error_from(Status(code=code, message=f"{path}: the server answered {code}{': ' if said else ''}{said}"))
-    error.reason = error.REASON
-    return error
 
 
 def _watchful_socket(address: Any) -> socket.socket:

@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -34,109 +34,12 @@ from eachnode.client.credentials import (
     basic,
     bearer,
 )
+from eachnode.client.kubeconfig_file import ClusterEntry, ContextEntry, ExecEntry, KubeconfigFile, UserEntry
 from eachnode.objects.clock import Clock
 
 __all__ = ["Access", "ConfigError", "Kubeconfig", "in_cluster", "load", "read"]
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-
-
-class _Model(msgspec.Struct, frozen=True, rename="kebab", kw_only=True):
-    """A part of the file; keys are spelled with dashes unless said otherwise."""
-
-
-class Extension(_Model, frozen=True):
-    """Something a tool keeps in the file."""
-
-    name: str = ""
-    extension: Any = None
-
-
-class ClusterEntry(_Model, frozen=True):
-    """Where a server is and how it proves itself."""
-
-    server: str = ""
-    tls_server_name: str = ""
-    insecure_skip_tls_verify: bool = False
-    certificate_authority: str = ""
-    certificate_authority_data: str = ""
-    proxy_url: str = ""
-    disable_compression: bool = False
-    extensions: list[Extension] | None = None
-
-
-class Variable(_Model, frozen=True):
-    """An environment variable for a plugin."""
-
-    name: str
-    value: str = ""
-
-
-class ExecEntry(_Model, frozen=True, rename="camel"):
-    """A credential plugin."""
-
-    command: str = ""
-    args: list[str] | None = None
-    env: list[Variable] | None = None
-    api_version: str = ""
-    install_hint: str = ""
-    provide_cluster_info: bool = False
-    interactive_mode: Literal["", "Never", "IfAvailable", "Always"] = ""
-
-
-class AuthProvider(_Model, frozen=True):
-    """The way of plugins before `exec`."""
-
-    name: str = ""
-
-
-class UserEntry(_Model, frozen=True):
-    """Who we are."""
-
-    client_certificate: str = ""
-    client_certificate_data: str = ""
-    client_key: str = ""
-    client_key_data: str = ""
-    token: str = ""
-    token_file: str = msgspec.field(default="", name="tokenFile")
-    username: str = ""
-    password: str = ""
-    as_user: str = msgspec.field(default="", name="as")
-    as_uid: str = ""
-    as_groups: list[str] | None = None
-    as_user_extra: dict[str, list[str]] | None = None
-    exec: ExecEntry | None = None
-    auth_provider: AuthProvider | None = None
-
-
-class ContextEntry(_Model, frozen=True):
-    """A user at a cluster, and the namespace meant when none is said."""
-
-    cluster: str = ""
-    user: str = ""
-    namespace: str = ""
-
-
-class _NamedCluster(_Model, frozen=True):
-    name: str
-    cluster: ClusterEntry | None = None
-
-
-class _NamedUser(_Model, frozen=True):
-    name: str
-    user: UserEntry | None = None
-
-
-class _NamedContext(_Model, frozen=True):
-    name: str
-    context: ContextEntry | None = None
-
-
-class _File(_Model, frozen=True):
-    current_context: str | None = None
-    clusters: list[_NamedCluster] | None = None
-    users: list[_NamedUser] | None = None
-    contexts: list[_NamedContext] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,18 +115,18 @@ def in_cluster(
 # Files into one configuration
 
 
-def _read_file(path: Path) -> _File:
+def _read_file(path: Path) -> KubeconfigFile:
     try:
         text = path.read_bytes()
-        found = msgspec.yaml.decode(text, type=_File | None) if text.strip() else None
+        found = msgspec.yaml.decode(text, type=KubeconfigFile | None) if text.strip() else None
     except OSError as error:
         raise ConfigError(f"the kubeconfig {path} cannot be read: {error.strerror}") from error
     except msgspec.MsgspecError as error:
         raise ConfigError(f"the kubeconfig {path} is not valid: {_one_line(error)}") from error
-    return found or _File()
+    return found or KubeconfigFile()
 
 
-def _merge(files: Sequence[tuple[Path, _File]], paths: Iterable[Path]) -> Kubeconfig:
+def _merge(files: Sequence[tuple[Path, KubeconfigFile]], paths: Iterable[Path]) -> Kubeconfig:
     contexts: dict[str, ContextEntry] = {}
     clusters: dict[str, ClusterEntry] = {}
     users: dict[str, UserEntry] = {}

@@ -30,6 +30,7 @@ from eachnode.objects.meta import Key, MetadataOnly
 from eachnode.objects.resources import Resource
 from eachnode.objects.status import ApiError, BadRequest, Gone, Invalid, Unreachable
 from eachnode.objects.watching import WatchEvent
+from eachnode.runtime.versions import as_new, older
 
 log = logging.getLogger(__name__)
 
@@ -286,7 +287,7 @@ class Informer(Generic[View]):
         key, version = item.metadata.key, item.metadata.resource_version
         old = self._items.get(key)
         known = self.version if old is None else old.metadata.resource_version
-        repeated = _as_new(known, version)
+        repeated = as_new(known, version)
         self._move_to(version)
         if repeated:
             return
@@ -413,16 +414,6 @@ def _difference(old: View | None, new: View) -> Iterable[Change[View]]:
     if old.metadata.resource_version == new.metadata.resource_version and new.metadata.resource_version:
         return ()
     return ((old, new),)
-
-
-def older(version: str, than: str) -> bool:
-    """Whether a resourceVersion is surely older: both are numbers, and it is the smaller one."""
-    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
-
-
-def _as_new(known: str, version: str) -> bool:
-    """Whether what is known is surely as new as this version: the server repeats itself."""
-    return known.isdecimal() and version.isdecimal() and int(known) >= int(version)
 
 
 def _guarded(react: Callable[..., None], *arguments: object) -> None:

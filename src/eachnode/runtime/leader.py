@@ -22,7 +22,8 @@ from eachnode.objects.document import Document
 from eachnode.objects.meta import Metadata
 from eachnode.objects.resources import LEASES
 from eachnode.objects.status import ApiError, Conflict, Unreachable
-from eachnode.runtime.informer import Informer, older
+from eachnode.runtime.informer import Informer
+from eachnode.runtime.versions import older
 
 log = logging.getLogger(__name__)
 
