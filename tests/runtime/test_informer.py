@@ -493,14 +493,19 @@ async def test_whatever_happens_the_informer_ends_up_with_what_is_there(seed: in
     door = Faulty(server, everything, chance=random.Random(seed))
     nodes = informer(door)
     mirror: dict[str, int] = {}
+    newest: dict[str, int] = {}
 
     def react(old: Node | None, new: Node | None) -> None:
         if old is not None:
             assert mirror.pop(old.metadata.name) == old.size
         if new is not None:
             assert new.metadata.name not in mirror
+            version = int(new.metadata.resource_version)
+            went_back.append(version <= newest.get(new.metadata.name, 0))
+            newest[new.metadata.name] = version
             mirror[new.metadata.name] = new.size
 
+    went_back: list[bool] = []
     nodes.subscribe(react)
     task = asyncio.create_task(nodes.run())
     for _ in range(120):
@@ -511,4 +516,6 @@ async def test_whatever_happens_the_informer_ends_up_with_what_is_there(seed: in
     there = {key.name: tree["size"] for (_, key), tree in server.objects.items()}
     assert {key.name: item.size for key, item in nodes.items.items()} == there
     assert mirror == there
+    assert went_back
+    assert not any(went_back)
     task.cancel()
