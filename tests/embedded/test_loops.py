@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from eachnode.controllers.kubelet import STOPPED, KubeletOptions
 from eachnode.objects.deletion import DeleteOptions
-from eachnode.objects.resources import CONFIG_MAPS, LEASES, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
-from eachnode.objects.status import Forbidden
+from eachnode.objects.resources import (
+    CONFIG_MAPS,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    RESOURCE_QUOTAS,
+    SERVICE_ACCOUNTS,
+)
+from eachnode.objects.status import Forbidden, TooManyRequests
 from tests.worlds import World, pod, world
 
 NO_CONTROLLER = ("controller",)
@@ -232,3 +242,24 @@ async def test_an_object_whose_owner_never_was_goes_too() -> None:
             return await _names(cluster) == set()
 
         await cluster.until(gone)
+
+
+async def test_a_quota_tells_what_is_used_and_a_budget_what_may_go() -> None:
+    async with world(nodes=2, without=NO_CONTROLLER) as cluster:
+        await cluster.create(RESOURCE_QUOTAS, {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "3"}}})
+        budget = {"selector": {"matchLabels": {"app": "x"}}, "minAvailable": 1}
+        await cluster.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "b"}, "spec": budget})
+        for name in ("p", "q"):
+            await cluster.create(PODS, pod(name, metadata={"labels": {"app": "x"}}))
+
+        async def told() -> bool:
+            quota = (await cluster.get(RESOURCE_QUOTAS, "q") or {}).get("status", {})
+            budget = (await cluster.get(POD_DISRUPTION_BUDGETS, "b") or {}).get("status", {})
+            return bool(quota.get("used") == {"pods": "2"} and budget.get("disruptionsAllowed") == 1)
+
+        await cluster.until(told)
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p", "namespace": "default"}}
+        await cluster.door.create(PODS, msgspec.json.encode(eviction), "default", name="p", subresource="eviction")
+        late = msgspec.json.encode({**eviction, "metadata": {"name": "q", "namespace": "default"}})
+        with pytest.raises(TooManyRequests):
+            await cluster.door.create(PODS, late, "default", name="q", subresource="eviction")

@@ -1,4 +1,7 @@
-"""One loop over namespaces: what each must have is put (back) there; one that is being removed is emptied."""
+"""One loop over namespaces: what each must have is put (back) there; one that is being removed is emptied.
+
+What a namespace's quotas and disruption budgets say of themselves is kept true beside it (`limits`).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 
 from eachnode.client.door import Door
+from eachnode.controllers.namespaces.limits import Limits
 from eachnode.controllers.namespaces.removal import remove
 from eachnode.objects.clock import Chance, Clock
 from eachnode.objects.meta import Key, MetadataOnly
@@ -47,6 +51,7 @@ class Namespaces:
         self._options = options
         self._dirty: WorkQueue[str] = WorkQueue(clock)
         self._patience: dict[str, float] = {}
+        self._limits = Limits(door, clock=clock, chance=chance)
         self._namespaces = Informer(door, NAMESPACES, MetadataOnly, clock=clock, chance=chance)
         self._accounts = Informer(
             door, SERVICE_ACCOUNTS, MetadataOnly, clock=clock, chance=chance, fields="metadata.name=default"
@@ -65,6 +70,7 @@ class Namespaces:
                 tasks.create_task(informer.run())
             for informer in (self._namespaces, self._accounts, self._certificates):
                 await informer.synced.wait()
+            tasks.create_task(self._limits.run())
             await work(self._dirty, self._reconcile, workers=4)
 
     def _notice_namespace(self, _: MetadataOnly | None, new: MetadataOnly | None) -> None:

@@ -60,7 +60,8 @@ class Selection:
     """Which pods, on which nodes, in which state."""
 
     state: PodState
-    images: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()  # One of the pod's images fits one of these.
+    not_images: tuple[str, ...] = ()  # None of them fits any of these.
     nodes: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     node_labels: Mapping[str, str] = field(default_factory=dict)
@@ -104,6 +105,8 @@ def _fits(stage: Stage, pod: SimulatedPod, node: SimulatedNode) -> bool:
     when = stage.when
     containers = (*pod.spec.containers, *(pod.spec.init_containers or ()))
     if when.images and not any(matches_any(each.image, when.images) for each in containers):
+        return False
+    if when.not_images and any(matches_any(each.image, when.not_images) for each in containers):
         return False
     if when.nodes and not matches_any(node.name, when.nodes):
         return False
@@ -169,6 +172,7 @@ def _back_off(times: int) -> float:
 class _When(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     state: PodState
     images: tuple[str, ...] = ()
+    not_images: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     labels: dict[str, str] = {}
     node_labels: dict[str, str] = {}
@@ -223,6 +227,10 @@ def _read_stage(line: Any, number: int, bad_images: Sequence[str]) -> Stage:
         return Stage(read.name, selection, result, read_delay(read.delay), read.weight)
     except (msgspec.ValidationError, InvalidStages) as error:
         raise InvalidStages(f"stage {number}: {error}") from error
+
+
+def _patterns(written: Sequence[str], bad_images: Sequence[str]) -> tuple[str, ...]:
+    return tuple(pattern for each in written for pattern in (bad_images if each == "$badImages" else (each,)))
 
 
 def _share(text: str) -> float:
