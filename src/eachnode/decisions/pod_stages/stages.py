@@ -212,9 +212,16 @@ def _read_stage(line: Any, number: int, bad_images: Sequence[str]) -> Stage:
         when, outcome = read.when, read.next
         if not isinstance(outcome, _Next):
             outcome = _Next(outcome)
-        images = tuple(pattern for each in when.images for pattern in (bad_images if each == "$badImages" else (each,)))
         selection = Selection(
-            when.state, images, when.nodes, when.labels, when.node_labels, when.namespaces, _share(when.share), when.of
+            state=when.state,
+            images=_patterns(when.images, bad_images),
+            not_images=_patterns(when.not_images, bad_images),
+            nodes=when.nodes,
+            labels=when.labels,
+            node_labels=when.node_labels,
+            namespaces=when.namespaces,
+            share=_share(when.share),
+            of=when.of,
         )
         result = Outcome(
             outcome.state,
