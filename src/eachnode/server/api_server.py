@@ -184,6 +184,8 @@ class ApiServer:
         if served.asks(subresource):
             asked = Asked(kind=served.kind, subresource=subresource, verb="get", namespace=namespace, name=name)
             return await self._settled(lambda: ask(self.registry, call, served, asked))
+        if subresource:
+            served.rules(subresource)
         return Answer(get.get(served, namespace, name))
 
     async def list_as(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ from eachnode.runtime.virtual_time import LoopClock
 from eachnode.server.api_server import ApiServer
 from eachnode.server.kinds import BUILT_IN
 from eachnode.server.store import Store, StoreError
-from eachnode.server.store.database import CommitFailed, NotKept, Row
+from eachnode.server.store.database import CommitFailed, NotKept, Row, SqliteFile
 from tests.server.apis import HOME, add, body, collect, name_of, names, open_api, pod_body, told, version_of
 
 
@@ -36,7 +37,7 @@ class CountingDatabase(NotKept):
 
 def api_over(database: CountingDatabase) -> ApiServer:
     clock = LoopClock()
-    return ApiServer(Store(database, clock=clock), BUILT_IN, clock=clock, chance=__import__("random").Random(3))
+    return ApiServer(Store(database, clock=clock), BUILT_IN, clock=clock, chance=random.Random(3))
 
 
 async def test_versions_grow_with_every_write_and_never_repeat_after_a_delete() -> None:
@@ -194,6 +195,30 @@ async def test_a_database_that_others_lock_refuses_writes_and_recovers(tmp_path:
     api.store.close()
 
 
+async def test_a_full_disk_refuses_writes_until_there_is_room_again(tmp_path: Path) -> None:
+    database = SqliteFile(tmp_path / "db")
+    clock = LoopClock()
+    api = ApiServer(Store(database, clock=clock), BUILT_IN, clock=clock, chance=random.Random(3))
+    await add(api, "a")
+    pages = sqlite_of(database).execute("PRAGMA page_count").fetchone()[0]
+    sqlite_of(database).execute(f"PRAGMA max_page_count = {pages + 2}")
+    with pytest.raises(Unavailable, match="disk is full"):
+        await add(api, "b", data={"k": "v" * 100_000})
+    assert await names(api) == ["a"]
+    sqlite_of(database).execute("PRAGMA max_page_count = 100000")
+    await add(api, "b", data={"k": "v" * 100_000})
+    api.store.close()
+    api = open_api(tmp_path / "db")
+    assert await names(api) == ["a", "b"]
+    api.store.close()
+
+
+def sqlite_of(database: SqliteFile) -> sqlite3.Connection:
+    """The connection, for a test that wants to do it harm."""
+    connection: sqlite3.Connection = vars(database)["_connection"]
+    return connection
+
+
 @pytest.mark.parametrize("damage", [b"not a database, but quite long: " * 200, b""])
 async def test_a_file_that_is_no_database_of_ours_is_refused_or_begun(tmp_path: Path, damage: bytes) -> None:
     (tmp_path / "db").write_bytes(damage)
@@ -309,6 +334,7 @@ async def test_a_shelf_that_still_has_objects_cannot_be_discarded() -> None:
     await add(api, "a")
     with pytest.raises(ValueError, match="configmaps still has 1 objects"):
         api.unregister(CONFIG_MAPS)
+    assert await names(api) == ["a"]
 
 
 async def test_a_kind_that_is_no_longer_served_is_not_found() -> None:
@@ -317,3 +343,36 @@ async def test_a_kind_that_is_no_longer_served_is_not_found() -> None:
     with pytest.raises(NotFound, match="could not find the requested resource"):
         await api.list(CONFIG_MAPS)
     assert api.kind_for("", "v1", "configmaps") is None
+
+
+async def test_a_kind_that_goes_ends_its_watches_and_may_come_back_empty() -> None:
+    api = open_api()
+    version = str(api.store.committed)
+    watches = [
+        asyncio.create_task(collect(api.watch(CONFIG_MAPS, version=version, fields=fields), 99))
+        for fields in ("", "metadata.name=x")
+    ]
+    kind = api.kind_for("", "v1", "configmaps")
+    assert kind is not None
+    await asyncio.sleep(0)
+    api.unregister(CONFIG_MAPS)
+    assert [await watch for watch in watches] == [[], []]
+    api.register(kind)
+    await add(api, "a")
+    assert await names(api) == ["a"]
+
+
+async def test_a_reaction_that_fails_harms_neither_writer_nor_watchers() -> None:
+    api = open_api()
+    complaints: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context["message"]))
+
+    def fail(_old: object, _new: object) -> None:
+        raise RuntimeError("no")
+
+    api.follow(CONFIG_MAPS, fail)
+    stream = asyncio.create_task(collect(api.watch(CONFIG_MAPS, version=str(api.store.committed)), 1))
+    await asyncio.sleep(0)
+    await add(api, "a")
+    assert told(await stream) == [("ADDED", "a")]
+    assert complaints == ["a reaction to configmaps failed"]

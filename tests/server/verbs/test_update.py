@@ -215,23 +215,30 @@ async def test_a_leaving_object_takes_no_new_finalizers() -> None:
     assert kept["metadata"]["deletionGracePeriodSeconds"] == 0
 
 
-async def test_revision_data_comes_back_byte_for_byte_whatever_is_written_around_it() -> None:
+_DATA = b'{"z":1,"a":{"$patch":"replace","text":"<&>\\u2028"},"list":[{"b":1,"a":2}]}'
+_ESCAPED = _DATA.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
+
+
+@pytest.mark.parametrize("written", [_ESCAPED, _DATA, _DATA.replace(b",", b",\n  ").replace(b":", b": ")])
+async def test_revision_data_is_told_as_go_tells_it_its_keys_in_their_order(written: bytes) -> None:
     api = open_api()
-    data = b'{"z":1,"a":{"$patch":"replace","text":"<&>\\u2028"},"list":[{"b":1,"a":2}]}'
-    escaped = data.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
-    raw = (
-        b'{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"},"data":'
-        + escaped
-        + b',"revision":1}'
-    )
-    await api.create(CONTROLLER_REVISIONS, raw, HOME)
-    await api.patch(CONTROLLER_REVISIONS, "r", b'{"revision":2}', MERGE, HOME)
-    for document in (
-        await api.get(CONTROLLER_REVISIONS, "r", HOME),
-        (await api.list(CONTROLLER_REVISIONS, HOME)).documents[0],
-    ):
-        assert b'"data":' + escaped in bytes(document.raw)
-        assert document.tree()["revision"] == 2
+    raw = b'{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"},"data":%b,"revision":1}'
+    created = await api.create(CONTROLLER_REVISIONS, raw % written, HOME)
+    batch = await anext(api.watch(CONTROLLER_REVISIONS, HOME))
+    listed = (await api.list(CONTROLLER_REVISIONS, HOME)).documents[0]
+    read = await api.get(CONTROLLER_REVISIONS, "r", HOME)
+    for document in (created, batch[0].document, listed, read):
+        assert b'"data":' + _ESCAPED + b',"revision":1}' in bytes(document.raw)
+        assert b"\n" not in bytes(document.raw)
+
+
+async def test_revision_data_stays_the_same_text_whatever_is_written_around_it() -> None:
+    api = open_api()
+    raw = b'{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"},"data":%b,"revision":1}'
+    await api.create(CONTROLLER_REVISIONS, raw % _ESCAPED, HOME)
+    changed = await api.patch(CONTROLLER_REVISIONS, "r", b'{"revision":2,"metadata":{"labels":{"a":"b"}}}', MERGE, HOME)
+    assert b'"data":' + _ESCAPED in bytes(changed.raw)
+    assert changed.tree()["revision"] == 2
 
 
 async def test_a_namespace_is_finalized_through_its_own_subresource() -> None:

@@ -63,6 +63,7 @@ class History:
 
     def __init__(self, start: int, limits: HistoryLimits) -> None:
         self.oldest = start
+        self.closed = False
         self.main = Lane()
         self._limits = limits
         self._bytes = 0
@@ -86,24 +87,29 @@ class History:
         return self.main.changes[self._index_after(version) :]
 
     def forget(self, now: float) -> None:
-        """Drops what is beyond the limits, in one go for many changes."""
+        """Drops what is beyond the limits, an eighth at a time: dropping from the front of a list moves the rest."""
+        while count := self._droppable(now):
+            dropped = self.main.changes[:count]
+            self._bytes -= sum(map(_size, dropped))
+            self.oldest = dropped[-1].version
+            self.main.drop(count)
+            for lane in self.lanes():
+                lane.drop(bisect_right(lane.changes, self.oldest, key=_version))
+
+    def _droppable(self, now: float) -> int:
+        """How many of the oldest changes are too old or too many; 0 while that is not worth the trouble."""
         limits, changes = self._limits, self.main.changes
-        droppable = len(changes) - limits.always
-        surplus = len(changes) - limits.changes
-        size, count = self._bytes, 0
-        while count < droppable and (
-            count < surplus or size > limits.bytes or changes[count].at < now - limits.seconds
-        ):
-            size -= _size(changes[count])
-            count += 1
-        # Dropping from the front of a list moves the rest: worth it only for a good part of it.
-        if count * 8 < len(changes):
-            return
-        self.oldest = changes[count - 1].version
-        self._bytes = size
-        self.main.drop(count)
-        for lane in self.lanes():
-            lane.drop(bisect_right(lane.changes, self.oldest, key=_version))
+        count = min(max(len(changes) // 8, 1), len(changes) - limits.always)
+        if count <= 0:
+            return 0
+        too_much = len(changes) > limits.changes or self._bytes > limits.bytes
+        return count if too_much or changes[count - 1].at < now - limits.seconds else 0
+
+    def close(self) -> None:
+        """Ends all who follow: there is nothing more to come."""
+        self.closed = True
+        for lane in (self.main, *self.lanes()):
+            lane.wake()
 
     def follow(self, selection: Selection, version: int) -> Follower:
         """A cursor that stands just after a version; raises Gone when that is too long ago."""
@@ -153,6 +159,11 @@ class Follower:
         self._closed = False
         lane.followers += 1
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come."""
+        return self._history.closed
+
     def take(self) -> list[Told]:
         """What happened since the last call; raises Gone when the history no longer reaches back to it."""
         lane, start = self._lane, self._position - self._lane.first
@@ -175,7 +186,7 @@ class Follower:
 
     async def wait(self) -> None:
         """Returns when there may be something to take, or when somebody nudges."""
-        if self._missed or self._position != self._lane.end:
+        if self.over or self._missed or self._position != self._lane.end:
             return
         waiter = self._waiter = asyncio.get_running_loop().create_future()
         self._lane.waiting[waiter] = None

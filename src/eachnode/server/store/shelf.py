@@ -6,6 +6,7 @@ Two views of them: the *newest* state is what writers check against and build up
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -71,7 +72,11 @@ class Shelf:
     def publish(self, change: Change) -> list[Lane]:
         """Writes a committed change into the history; answers with the lanes whose followers want to be woken."""
         for react in self._reactions:
-            react(_document(change.old), _document(change.new))
+            try:
+                react(_document(change.old), _document(change.new))
+            except Exception as error:  # What is committed must be told to everybody else all the same.
+                context = {"message": f"a reaction to {self.resource.qualified} failed", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
         return self.history.append(change)
 
     def follow(self, react: Reaction) -> None:

@@ -100,11 +100,13 @@ class Store:
         return known
 
     def discard(self, resource: Resource) -> None:
-        """Forgets the shelf of a kind that is no longer served; its objects must be gone already."""
+        """Forgets the shelf of a kind that is no longer served, and ends its watches; its objects must be gone."""
         shelf = self._shelves.get(resource.qualified)
         if shelf is not None and len(shelf):
             raise ValueError(f"{resource.qualified} still has {len(shelf)} objects")
-        if self._shelves.pop(resource.qualified, None) is not None:
+        if shelf is not None:
+            del self._shelves[resource.qualified]
+            shelf.history.close()
             self._discarded[resource.qualified] = self._version
 
     def _restored(self, row: Row, readers: FieldReaders) -> Stored:

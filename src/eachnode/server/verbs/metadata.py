@@ -66,7 +66,7 @@ def keep(new: Tree, old: Tree) -> None:
         elif key == "generation":
             new.pop(key, None)
     for key in _FILLED_FROM_BEFORE:
-        if key in old and not new.get(key):
+        if key in old and new.get(key) in (None, ""):
             new[key] = old[key]
 
 

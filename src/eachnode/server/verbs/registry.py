@@ -41,6 +41,11 @@ class Served:
         """What validation calls it: events of either group are judged as those that are stored."""
         return self.kind.alias.of if self.kind.alias else self.resource
 
+    @property
+    def shows_otherwise(self) -> bool:
+        """Whether objects are shown in another form than they are stored in."""
+        return self.kind.alias is not None or bool(self.kind.verbatim)
+
     def namespace(self, namespace: str) -> str:
         """The namespace that counts: none for kinds of the whole cluster."""
         return namespace if self.resource.namespaced else ""
@@ -49,6 +54,18 @@ class Served:
         """Whether a handler answers for this subresource (`` is the kind itself)."""
         rules = self.subresources.get(subresource)
         return rules is not None and rules.handle is not None
+
+    def rules(self, subresource: str) -> Subresource:
+        """The rules by which the object, or this part of it, is written; raises NotFound when it has no such part."""
+        kind = self.kind
+        if not subresource:
+            return Subresource(kind=kind.resource.kind, prepare=kind.prepare_update, validate=kind.validate_update)
+        if subresource == "status" and kind.has_status:
+            return Subresource(kind=kind.resource.kind, prepare=kind.prepare_status, validate=kind.validate_status)
+        known = self.subresources.get(subresource)
+        if known is None:
+            raise no_such_resource()
+        return known
 
     def inward(self, tree: Tree) -> Tree:
         """An object of this kind in the form in which it is stored."""
@@ -81,10 +98,11 @@ class Registry:
         self._served[kind.resource] = Served(kind, shelf, dict(kind.subresources))
 
     def unregister(self, resource: Resource) -> None:
-        """Serves a kind no longer."""
-        served = self._served.pop(resource, None)
-        if served is not None and not any(other.shelf is served.shelf for other in self._served.values()):
+        """Serves a kind no longer; ValueError when it still has objects and no other name."""
+        served = self.served(resource)
+        if not any(other.shelf is served.shelf for other in self if other is not served):
             self.store.discard(served.shelf.resource)
+        del self._served[resource]
 
     def served(self, resource: Resource) -> Served:
         """The kind of this name; raises NotFound when it is not served."""

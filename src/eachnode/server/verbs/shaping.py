@@ -1,4 +1,4 @@
-"""The seam between the verbs and the field tables."""
+"""What comes before a kind's own rules: defaults are filled in, and both they and the rest are the writer's."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from eachnode.objects.status import BadRequest
 from eachnode.server.field_errors import invalid, refusal
-from eachnode.server.kind import Answer, Call, Subresource, Tree
+from eachnode.server.kind import Answer, Call, Tree
 from eachnode.server.schema import decode
 from eachnode.server.store import Stored
 from eachnode.server.verbatim import keep_text
@@ -88,19 +88,6 @@ def modify(
     return settle(registry, call, served, tree, before, old)
 
 
-def _rules(served: Served, subresource: str) -> Subresource:
-    """The rules by which a part of an object is written; raises NotFound when it has no such part."""
-    kind = served.kind
-    if not subresource:
-        return Subresource(kind=kind.resource.kind, prepare=kind.prepare_update, validate=kind.validate_update)
-    if subresource == "status" and kind.has_status:
-        return Subresource(kind=kind.resource.kind, prepare=kind.prepare_status, validate=kind.validate_status)
-    rules = served.subresources.get(subresource)
-    if rules is None:
-        raise refusals.no_such_resource()
-    return rules
-
-
 def check_name(said: str, name: str) -> None:
     """Refuses an object that has another name than the path."""
     if not said:
@@ -135,7 +122,7 @@ def _check_version(served: Served, about: Tree, old: Stored) -> None:
 
 def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: Tree, subresource: str) -> None:
     """Admits and judges what an object is to become."""
-    kind, rules = served.kind, _rules(served, subresource)
+    kind, rules = served.kind, served.rules(subresource)
     metadata.keep(tree["metadata"], before["metadata"])
     rules.prepare(tree, before, call)
     admit(registry, kind, tree, before, call)

@@ -43,9 +43,9 @@ async def watch(
         present.clear()
         if options.initial and options.bookmarks:
             yield [_bookmark(served, start, initial_end=True)]
-        while not timers.over:
+        while not timers.over and not follower.over:
             if batch := follower.take():
-                yield batch if served.kind.alias is None else [_as_alias(served, told) for told in batch]
+                yield [_shown(served, told) for told in batch] if served.shows_otherwise else batch
             elif timers.bookmark_is_due():
                 yield [_bookmark(served, store.committed)]
             else:
@@ -90,7 +90,7 @@ class _Timers:
         self._follower.nudge()
 
 
-def _as_alias(served: Served, told: Told) -> Told:
+def _shown(served: Served, told: Told) -> Told:
     return Told(told.type, show_document(served, told.document))
 
 

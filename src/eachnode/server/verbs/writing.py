@@ -49,10 +49,14 @@ def show(served: Served, stored: Stored) -> Document:
 
 
 def show_document(served: Served, document: Document) -> Document:
-    """A document of the store as this kind shows it."""
-    if served.kind.alias is None:
-        return document
-    return Document(encode(_type_first(served.outward(document.tree()))))
+    """A document of the store as this kind shows it: mostly the document itself."""
+    if served.kind.alias is not None:
+        return Document(encode(_type_first(served.outward(document.tree()))))
+    if served.kind.verbatim:
+        # Stored as it was written; told as Go tells it, in one line and with its escapes.
+        text = encode(msgspec.Raw(msgspec.json.format(bytes(document.raw), indent=-1)))
+        return document if text == document.raw else Document(text)
+    return document
 
 
 def unchanged(new: Tree, old: Tree) -> bool:
@@ -62,18 +66,8 @@ def unchanged(new: Tree, old: Tree) -> bool:
 
 
 def _type_first(tree: Tree) -> Tree:
-    """The same object, beginning with `kind` and `apiVersion` as Go prints it (`list_item` counts on it)."""
+    """The same object, beginning with `kind` and `apiVersion` as Go prints it (lists count on it)."""
     first = [*tree][:2]
     if first == ["kind", "apiVersion"]:
         return tree
     return {"kind": tree["kind"], "apiVersion": tree["apiVersion"], **tree}
-
-
-def list_item(document: Document, kind: str, api_version: str) -> bytes:
-    """An object as lists hold it: without its `kind` and `apiVersion`, which stand in the list's own."""
-    head = f'{{"kind":"{kind}","apiVersion":"{api_version}",'.encode()
-    raw = bytes(document.raw)
-    if raw.startswith(head):
-        return b"{" + raw[len(head) :]
-    tree = document.tree()
-    return encode({key: value for key, value in tree.items() if key not in ("kind", "apiVersion")})
