@@ -87,6 +87,7 @@ async def test_what_has_not_changed_is_not_sent_again() -> None:
         first = await site.call("GET /apis", Accept=AGGREGATED)
         again = await site.call("GET /apis", Accept=AGGREGATED, If_None_Match=first.headers["ETag"])
         assert (again.status, again.body) == (304, "")
+        assert again.headers["Content-Type"] == first.headers["Content-Type"]
 
 
 @pytest.mark.sockets

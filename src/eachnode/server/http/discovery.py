@@ -103,10 +103,12 @@ class Discovery:
         if page is None:
             body = msgspec.json.encode(make())
             page = self._pages[name] = _Page(body, f'"{sha256(body).hexdigest().upper()}"')
-        if if_none_match and page.etag in if_none_match:
-            return Reply(304, b"", headers={"ETag": page.etag})
         reply = json_reply(200, page.body, form)
-        return Reply(200, reply.body, reply.content_type, {"ETag": page.etag, "Vary": "Accept"})
+        headers = {"ETag": page.etag, "Vary": "Accept"}
+        if if_none_match and page.etag in if_none_match:
+            # Caches take over these headers: the type says in which of its two shapes the document is.
+            return Reply(304, b"", reply.content_type, headers)
+        return Reply(200, reply.body, reply.content_type, headers)
 
     def _root(self, word: str, form: Form) -> Tree:
         groups = [group for group in self.groups().values() if (group.name == "") is (word == "api")]

@@ -105,10 +105,10 @@ class Dispatch:
                 return self._api.registry.served(resource)
             except NotFound:
                 del self._resources[key]  # It was a custom kind, and has gone.
-        for served in self._api.registry:
-            if (served.resource.group, served.resource.version, served.resource.plural) == key:
-                self._resources[key] = served.resource
-                return served
+        found = self._api.registry.find(*key)
+        if found is not None:
+            self._resources[key] = found.resource
+            return found
         built_in = any(one.resource.group == target.group and one.kind.definition for one in self._api.registry)
         if not built_in:
             raise UnknownPage
@@ -133,7 +133,12 @@ class Dispatch:
                 return await self._delete_collection(incoming, call, served, ask, shaper)
             case "get":
                 answer = await self._api.get_as(
-                    call, served.resource, target.name, target.namespace, subresource=target.subresource
+                    call,
+                    served.resource,
+                    target.name,
+                    target.namespace,
+                    subresource=target.subresource,
+                    query={name: values[0] for name, values in incoming.query.items() if values},
                 )
             case _:
                 answer = await self._write(incoming, call, served, target)
