@@ -70,7 +70,7 @@ def may_repeat_keys(raw: bytes, keys: int) -> bool:
 def check_depth(tree: Any) -> None:
     """Refuses a tree that is nested too deep."""
     level = [tree]
-    for _ in range(DEEPEST + 1):
+    for _ in range(DEEPEST):
         below: list[Any] = []
         for node in level:
             if isinstance(node, dict):
@@ -224,7 +224,8 @@ class _Scanner:
                 self.at += 1
             raise self._wrong("in exponent of numeric literal")
         literal = number[0]
-        is_whole = literal.lstrip("-").isdigit() and len(literal) < 20
+        digits = literal.lstrip("-")
+        is_whole = digits.isdigit() and len(digits) < 20
         return int(literal) if is_whole and -(1 << 63) <= int(literal) < 1 << 63 else Written(literal)
 
     def _word(self, word: str, value: Any) -> Any:
