@@ -16,6 +16,7 @@ import aiohttp
 
 from eachnode.runtime.clock import SystemClock
 from eachnode.server.api_server import ApiServer
+from eachnode.server.custom_kinds import CustomKinds
 from eachnode.server.http import Front, HttpOptions, Patience
 from eachnode.server.kinds import BUILT_IN
 from eachnode.server.store import Store
@@ -91,12 +92,55 @@ def config_map(name: str, **data: str) -> Tree:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
+WIDGETS: Tree = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Widget", "plural": "widgets", "singular": "widget", "shortNames": ["wd"]},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "additionalPrinterColumns": [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"}],
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "required": ["size"],
+                                "properties": {"size": {"type": "integer", "description": "How big it is."}},
+                            }
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+async def serve_widgets(site: Site) -> None:
+    """Defines a custom kind and waits until it is served."""
+    defined = await site.call("POST /apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGETS)
+    assert defined.status == 201, defined.body
+    async with asyncio.timeout(10):
+        while (await site.call("GET /apis/example.com/v1/widgets")).status != 200:
+            await asyncio.sleep(0)
+
+
 @asynccontextmanager
 async def running(directory: Path | None = None, **options: Any) -> AsyncIterator[Site]:
     """A front over an empty server, without TLS unless a directory for its certificates is given."""
     clock = SystemClock()
     store = Store.open(":memory:", clock=clock)
     api = ApiServer(store, BUILT_IN, clock=clock, chance=random.Random(7))
+    await CustomKinds(api).settled()
     tls = directory is not None
     front = Front(api, HttpOptions(port=0, token=TOKEN, data_dir=directory, insecure_http=not tls, **options))
     await front.start()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.http.sites import Site, running
+from tests.server.http.sites import Site, running, serve_widgets
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = [pytest.mark.sockets, pytest.mark.skipif(KUBECTL is None, reason="there is no kubectl here")]
@@ -121,3 +121,16 @@ async def test_kubectls_own_commands_that_speak_protobuf_work(tmp_path: Path) ->
         token = (await run("create", "token", "agent")).strip()
         listed = await run.site.call("GET /api/v1/namespaces/default/pods", token=token)
         assert listed.status == 200
+
+
+async def test_kubectl_knows_custom_kinds(tmp_path: Path) -> None:
+    async with kubectl(tmp_path) as run:
+        await serve_widgets(run.site)
+        widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w, namespace: default}\nspec: {size: 3}\n"
+        assert "widget.example.com/w created" in await run("apply", "-f", "-", stdin=widget)
+        assert "configured" in await run("apply", "-f", "-", stdin=widget.replace("3", "4"))
+        shown = (await run("get", "wd")).split()
+        assert shown == ["NAME", "SIZE", "w", "4"]
+        assert "How big it is." in await run("explain", "widget.spec")
+        refused = await run("apply", "-f", "-", stdin=widget.replace("size", "sise"), fails=True)
+        assert 'unknown field "spec.sise"' in refused

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eachnode.server.http.openapi.swagger_bytes import ASKED_AS, swagger_bytes
-from tests.server.http.sites import Site, Tree, running
+from tests.server.http.sites import Site, Tree, running, serve_widgets
 
 pytestmark = pytest.mark.sockets
 
@@ -96,6 +96,23 @@ async def test_the_old_document_tells_the_same() -> None:
         assert body == swagger_bytes(found)
         assert (await site.call("GET /openapi/v2", Accept="text/html")).status == 406
         assert (await site.call("GET /openapi/v3/apis/none/v1")).status == 404
+
+
+async def test_a_custom_kind_is_described_by_its_own_schema() -> None:
+    async with running() as site:
+        await site.call("GET /openapi/v2")
+        await serve_widgets(site)
+        schema = (await document(site, "apis/example.com/v1"))["components"]["schemas"]["com.example.v1.Widget"]
+        assert schema["properties"]["spec"] == {
+            "type": "object",
+            "required": ["size"],
+            "properties": {"size": {"type": "integer", "description": "How big it is."}},
+        }
+        assert schema["properties"].keys() == {"apiVersion", "kind", "metadata", "spec"}
+        assert schema["x-kubernetes-group-version-kind"] == [
+            {"group": "example.com", "kind": "Widget", "version": "v1"}
+        ]
+        assert "com.example.v1.Widget" in (await site.call("GET /openapi/v2")).body["definitions"]
 
 
 def test_swagger_bytes_are_the_messages_of_gnostic() -> None:

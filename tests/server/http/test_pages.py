@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from eachnode.objects.resources import EVENTS, EVENTS_V1, PODS
 from eachnode.server.http.discovery import storage_version_hash, version_rank
-from tests.server.http.sites import config_map, running
+from tests.server.http.sites import config_map, running, serve_widgets
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 EIGHT = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
@@ -146,3 +148,39 @@ async def test_the_index_names_all_pages() -> None:
         assert {"/api/v1", "/apis/apps/v1", "/metrics", "/readyz/storage", "/version"} <= set(paths)
         for path in paths:
             assert (await site.call(f"GET {path}")).status == 200, path
+
+
+@pytest.mark.sockets
+async def test_a_custom_kind_is_discovered_from_its_definition_on_until_it_goes() -> None:
+    async with running() as site:
+        assert (await site.call("GET /apis/example.com")).body == "404 page not found\n"
+        await serve_widgets(site)
+        assert (await site.call("GET /apis")).body["groups"][-1]["name"] == "example.com"
+        entries = (await site.call("GET /apis/example.com/v1")).body["resources"]
+        assert [entry["name"] for entry in entries] == ["widgets", "widgets/status"]
+        assert entries[0]["shortNames"] == ["wd"]
+        for path in ("/apis/example.com/v9", "/apis/example.com/v1/gadgets"):
+            assert (await site.call(f"GET {path}")).body == "404 page not found\n"
+        await site.call("DELETE /apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com")
+        async with asyncio.timeout(10):
+            while (await site.call("GET /apis/example.com/v1/widgets")).status != 404:
+                await asyncio.sleep(0)
+        assert (await site.call("GET /apis/example.com")).status == 404
+
+
+@pytest.mark.sockets
+async def test_a_custom_object_is_not_merged_strategically() -> None:
+    async with running() as site:
+        await serve_widgets(site)
+        step = "/apis/example.com/v1/namespaces/home/widgets"
+        made = await site.call(
+            f"POST {step}",
+            {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 1}},
+        )
+        assert made.status == 201
+        refused = await site.call(f"PATCH {step}/w", {}, Content_Type="application/strategic-merge-patch+json")
+        assert refused.status == 415
+        assert refused.message == (
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+        )
