@@ -6,7 +6,7 @@ that says a little more. Writes happen at once and are answered when they are co
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from eachnode.objects.clock import Chance, Clock
@@ -26,6 +26,7 @@ from eachnode.server.verbs.watch import WatchOptions
 Media = Literal["json", "yaml"]
 OURSELVES = Caller("system:admin", ("system:masters", "system:authenticated"))
 NO_OPTIONS = DeleteOptions()
+NO_QUERY: Mapping[str, str] = {}
 
 
 class ApiServer:
@@ -177,12 +178,26 @@ class ApiServer:
     # The same, as somebody --------------------------------------------------------------------------------------------
 
     async def get_as(
-        self, call: Call, resource: Resource, name: str, namespace: str = "", *, subresource: str = ""
+        self,
+        call: Call,
+        resource: Resource,
+        name: str,
+        namespace: str = "",
+        *,
+        subresource: str = "",
+        query: Mapping[str, str] = NO_QUERY,
     ) -> Answer:
-        """One object, or its subresource."""
+        """One object, or its subresource; the query is for subresources that are asked with options (logs)."""
         served = self.registry.served(resource)
         if served.asks(subresource):
-            asked = Asked(kind=served.kind, subresource=subresource, verb="get", namespace=namespace, name=name)
+            asked = Asked(
+                kind=served.kind,
+                subresource=subresource,
+                verb="get",
+                namespace=namespace,
+                name=name,
+                query=query,
+            )
             return await self._settled(lambda: ask(self.registry, call, served, asked))
         if subresource:
             served.rules(subresource)

@@ -53,7 +53,9 @@ def allowance(budget: Tree, reader: Reader, now: float) -> Allowance:
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
         pods = [pod for pod in reader.list(PODS, budget["metadata"]["namespace"]) if selects(budget, pod)]
         return _counted(budget, pods, pending, now)
-    condition = next((item for item in status.get("conditions") or () if item.get("type") == "DisruptionAllowed"), {})
+    condition: Tree = next(
+        (item for item in status.get("conditions") or () if item.get("type") == "DisruptionAllowed"), {}
+    )
     message = condition.get("message", "") if condition.get("status") == "False" else ""
     failed = message if condition.get("reason") == "SyncFailed" else ""
     return Allowance(

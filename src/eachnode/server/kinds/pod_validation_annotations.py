@@ -99,7 +99,7 @@ def validate_profiles_agree(annotations: Annotations, spec: Tree, path: str) -> 
 def _agree(text: str | None, profile: Tree | None, path: str, kind: str) -> Errors:
     if text is None or profile is None:
         return
-    allowed = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default",)}
+    allowed: dict[str, tuple[str, ...]] = {"Unconfined": ("unconfined",), "RuntimeDefault": ("runtime/default",)}
     if kind == "seccomp":
         allowed["RuntimeDefault"] += ("docker/default",)
     type_ = profile.get("type", "")
