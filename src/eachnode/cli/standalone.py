@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from eachnode.cli.running import connected, run, work_until_told
+from eachnode.cli.running import connected, run
 from eachnode.client.door import Door
 from eachnode.objects.clock import Chance, Clock
 from eachnode.objects.resources import Resource
@@ -21,6 +21,7 @@ from eachnode.runtime.leader import LeaderElection
 from eachnode.runtime.logs import start_logging
 from eachnode.runtime.metrics import Metrics
 from eachnode.runtime.serving import Endpoint
+from eachnode.runtime.shutdown import until_told
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,8 @@ class Standalone:
 def run_alone(standalone: Standalone, make: Maker) -> None:
     """Run the loop until SIGTERM or SIGINT, then let it finish, give up its lease and return."""
     start_logging("json" if standalone.log_format == "json" else "text", standalone.log_level)
-    run(lambda: work_until_told(lambda: _Running(standalone, make).run()))
+    running = _Running(standalone, make)
+    run(lambda: until_told(running.run, running.wind_down))
 
 
 class _Running:
@@ -75,8 +77,19 @@ class _Running:
         self._loop: Loop | None = None
         self._election: LeaderElection | None = None
         self._trouble = ""
+        self._main: asyncio.Task[None] | None = None
+
+    def wind_down(self) -> None:
+        """Let the loop finish what is in flight, if it can; else end it."""
+        finish = getattr(self._loop, "wind_down", None)
+        if finish is not None:
+            finish()
+        elif self._main is not None:
+            self._main.cancel()
 
     async def run(self) -> None:
+        """Work until wound down."""
+        self._main = asyncio.current_task()
         options = self._options
         agent = f"eachnode-{options.name}"
         async with connected(
