@@ -9,7 +9,7 @@ from eachnode.server.verbs import metadata, refusals
 from eachnode.server.verbs.create import create_tree
 from eachnode.server.verbs.registry import Registry, Served
 from eachnode.server.verbs.shaping import track
-from eachnode.server.verbs.update import check_name, replace
+from eachnode.server.verbs.update import as_it_was, check_name, replace
 
 
 def patch(
@@ -29,11 +29,11 @@ def patch(
     old = served.shelf.get(served.namespace(namespace), name)
     if old is None:
         raise refusals.not_found(served.resource, name)
-    before = served.outward(old.document.tree())
+    before = as_it_was(served, old)
     tree = patched(served.kind, served.outward(old.document.tree()), body, language, call)
     check_name(tree["metadata"].get("name", ""), name)
     track(served.kind, tree, before, call, subresource)
-    return replace(registry, call, served, tree, old, subresource)
+    return replace(registry, call, served, tree, before, old, subresource)
 
 
 def _apply(
@@ -51,7 +51,7 @@ def _apply(
     metadata.settle_namespace(about, served, namespace)
     check_name(about.get("name", ""), name)
     if old is not None:
-        return replace(registry, call, served, tree, old, subresource)
+        return replace(registry, call, served, tree, as_it_was(served, old), old, subresource)
     if about.get("uid"):
         reason = f"uid mismatch: the provided object specified uid {about['uid']}, and no existing object was found"
         raise refusals.conflict(served.resource, name, reason)

@@ -16,7 +16,10 @@ from eachnode.server.verbs.refusals import no_such_resource
 
 
 class Admission(Protocol):
-    """One step that every write passes: it may change the new object, or refuse it."""
+    """One step that every write passes: it may change the new object, or refuse it.
+
+    `call.verb` says which write it is; in a deletion, `tree` and `old` are both the object that is to go.
+    """
 
     def admit(self, kind: Kind, tree: Tree, old: Tree | None, call: Call, reader: Reader) -> None:
         """Changes the tree in place, or raises an ApiError."""

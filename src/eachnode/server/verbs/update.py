@@ -45,15 +45,22 @@ def update(
         about.pop("resourceVersion", None)
         return create_tree(registry, call, served, tree)
     _check_uid(served, about, old)
-    before = served.outward(old.document.tree())
+    before = as_it_was(served, old)
     track(served.kind, tree, before, call, subresource)
-    return replace(registry, call, served, tree, old, subresource)
+    return replace(registry, call, served, tree, before, old, subresource)
 
 
-def replace(registry: Registry, call: Call, served: Served, tree: Tree, old: Stored, subresource: str) -> Answer:
-    """Makes the tree the new version of an object, if the rules allow it."""
+def as_it_was(served: Served, old: Stored) -> Tree:
+    """A stored object as what is to replace it is compared with."""
     before = served.outward(old.document.tree())
     keep_text(served.kind.verbatim, before, bytes(old.document.raw))
+    return before
+
+
+def replace(
+    registry: Registry, call: Call, served: Served, tree: Tree, before: Tree, old: Stored, subresource: str
+) -> Answer:
+    """Makes the tree the new version of an object, if the rules allow it."""
     about = tree.setdefault("metadata", {})
     metadata.settle_namespace(about, served, old.namespace)
     metadata.drop_repeated_owners(about, call)
