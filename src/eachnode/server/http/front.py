@@ -85,6 +85,7 @@ class Front:
         self._discovery = Discovery(
             lambda: (served.kind for served in api.registry), lambda: self.url.rpartition("/")[2]
         )
+        self._context: ssl.SSLContext | None = None
         self._listener: Listener | None = None
         self._server: asyncio.Server | None = None
         self._upkeep: asyncio.Task[None] | None = None
@@ -104,7 +105,8 @@ class Front:
 
     async def start(self) -> str:
         """Begins to listen; the URL says where. Raises OSError when the address cannot be had."""
-        options, context = self.options, self._tls()
+        options = self.options
+        context = self._context = self._tls()
         await self._state.ensure_default_roles()
         self._listener = Listener(self._handler(), options.patience)
         self._server = await asyncio.get_running_loop().create_server(
@@ -118,7 +120,7 @@ class Front:
         port = self._server.sockets[0].getsockname()[1]
         self.url = f"{'https' if context else 'http'}://{_reachable(options.host)}:{port}"
         if context is not None:
-            self._upkeep = asyncio.create_task(self._renew(context))
+            self._upkeep = asyncio.create_task(self._keep_certificates_young())
         return self.url
 
     async def stop(self, *, patience: float = 10.0) -> None:
@@ -149,22 +151,26 @@ class Front:
 
     # Certificates -----------------------------------------------------------------------------------------------------
 
+    def renew_certificates(self) -> bool:
+        """Makes the server certificate anew if its time has come, for new connections; tells whether it had."""
+        if self._certificates is None:
+            return False
+        names = [*names_for(self.options.host), *self.options.names]
+        renewed = self._certificates.renew(names, self.api.registry.now())
+        if renewed and self._context is not None:
+            self._certificates.load_into(self._context)
+        return renewed
+
     def _tls(self) -> ssl.SSLContext | None:
         if self._certificates is None:
             return None
-        self._renew_now()
+        self.renew_certificates()
         return self._certificates.context()
 
-    def _renew_now(self) -> bool:
-        names = [*names_for(self.options.host), *self.options.names]
-        return self._certificates is not None and self._certificates.renew(names, self.api.registry.now())
-
-    async def _renew(self, context: ssl.SSLContext) -> None:
-        """Keeps the server certificate young for as long as the server runs."""
+    async def _keep_certificates_young(self) -> None:
         while True:
             await asyncio.sleep(LOOKS_AT_CERTIFICATES_EVERY)
-            if self._renew_now() and self._certificates is not None:
-                self._certificates.load_into(context)
+            self.renew_certificates()
 
 
 def is_loopback(host: str) -> bool:
