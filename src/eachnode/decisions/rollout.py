@@ -90,12 +90,12 @@ def roll(fleet: Fleet, allowed: Budget, now: float) -> Iterator[Replace | Accomp
 
 
 # A slot with none, both or several pods is out of service too: it is being settled.
-_OUT_OF_SERVICE = (Role.EMPTY, Role.EXCESS, Role.WAITING, Role.BROKEN, Role.PAIRED, Role.OVERTAKEN)
+OUT_OF_SERVICE = (Role.EMPTY, Role.EXCESS, Role.WAITING, Role.BROKEN, Role.PAIRED, Role.OVERTAKEN)
 
 
 def out_of_service(fleet: Fleet) -> int:
     """How many slots count against maxUnavailable now."""
-    return sum(fleet.tally.roles[role] for role in _OUT_OF_SERVICE)
+    return sum(fleet.tally.roles[role] for role in OUT_OF_SERVICE)
 
 
 def _roll_in_place(fleet: Fleet, unavailable: int, now: float) -> Iterator[Replace]:
