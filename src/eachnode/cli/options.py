@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
 
 import click
 
@@ -75,3 +75,63 @@ class AddressType(click.ParamType[tuple[str, int]]):
 
 
 ADDRESS = AddressType()
+
+
+class DurationType(click.ParamType[float]):
+    """`30s`, `1m30s`, or a plain number of seconds."""
+
+    name = "DURATION"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds."""
+        from eachnode.simulation.time_of_day import parse_duration
+
+        try:
+            seconds = float(value) if str(value).replace(".", "", 1).isdigit() else parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if seconds < 0:
+            self.fail(f"a duration is not negative: {value!r}", param, ctx)
+        return seconds
+
+
+DURATION = DurationType()
+
+
+class KubectlCommand(click.Command):
+    """A command some of whose options may go without their value, as kubectl's do: `--wait`, `--dry-run`, `--cascade`.
+
+    After such an option a value is taken for one only if it is one of its choices, so that `--wait ds/x` names ds/x.
+    """
+
+    BARE: ClassVar[dict[str, tuple[str, Sequence[str]]]] = {
+        "--wait": ("true", ("true", "false")),
+        "--watch": ("true", ("true", "false")),
+        "--dry-run": ("server", ("none", "client", "server")),
+        "--cascade": ("background", ("background", "foreground", "orphan", "true", "false")),
+        "--ignore-not-found": ("true", ("true", "false")),
+    }
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give options without a value the one they stand for."""
+        return super().parse_args(ctx, list(self._completed(args)))
+
+    def _completed(self, args: Sequence[str]) -> Iterator[str]:
+        known = {spelling for option in self.params for spelling in option.opts}
+        for position, argument in enumerate(args):
+            if argument == "--":
+                yield from args[position:]
+                return
+            default, choices = self.BARE.get(argument, ("", ()))
+            following = args[position + 1] if position + 1 < len(args) else ""
+            yield f"{argument}={default}" if default and argument in known and following not in choices else argument
+
+
+def dry_run_option(command: Command) -> Command:
+    """`--dry-run`: nothing changes; the server is asked what would (or, with `client`, is not)."""
+    return click.option(
+        "--dry-run",
+        type=click.Choice(["none", "client", "server"]),
+        default="none",
+        help="Change nothing: 'server' has the server try it, 'client' does not send it.",
+    )(command)

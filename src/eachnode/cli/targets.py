@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from eachnode.cli.failures import FAILED, Failure
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, EVENTS, NODES, PODS, Resource
 
-_SHORT = {DAEMON_SETS: ("ds",), PODS: ("po",), NODES: ("no",), EVENTS: ("ev",), CONTROLLER_REVISIONS: ()}
+_SHORT = {
+    DAEMON_SETS: ("ds",),
+    PODS: ("po",),
+    NODES: ("no",),
+    EVENTS: ("ev",),
+    CONTROLLER_REVISIONS: ("revisions", "revision"),
+}
 
 
 def _names(resource: Resource) -> set[str]:
@@ -46,6 +52,25 @@ def parse_target(text: str, expected: Resource = DAEMON_SETS) -> Target:
     if not name or (slash and not kind):
         raise Failure(f"{text!r} names nothing; write {_example(expected)}")
     return Target(parse_kind(kind) if slash else expected, name)
+
+
+def parse_targets(words: Sequence[str], expected: Resource = DAEMON_SETS) -> list[Target]:
+    """What several words name: `ds/x ds/y`, or `ds x y`, or bare names of the expected kind."""
+    if len(words) > 1 and "/" not in words[0] and words[0].lower() in KINDS:
+        kind = parse_kind(words[0])
+        if any("/" in word for word in words[1:]):
+            raise Failure(f"either {words[0]} NAME… or {words[0]}/NAME…, not both")
+        return [Target(kind, name) for name in words[1:]]
+    return [parse_target(word, expected) for word in words]
+
+
+def parse_daemonsets(words: Sequence[str]) -> list[str]:
+    """The names of the DaemonSets that are meant."""
+    targets = parse_targets(words)
+    for target in targets:
+        if target.resource is not DAEMON_SETS:
+            raise Failure(f"{target.resource.kind} {target.name} is no DaemonSet; write {_example(DAEMON_SETS)}")
+    return [target.name for target in targets]
 
 
 def parse_daemonset(text: str) -> str:
