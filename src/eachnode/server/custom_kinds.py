@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from eachnode.objects.document import Document
 from eachnode.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
-from eachnode.objects.status import ApiError
+from eachnode.objects.status import ApiError, NotFound
 from eachnode.server.api_server import OURSELVES, ApiServer
 from eachnode.server.kind import Call, Tree
 from eachnode.server.kinds.custom_resource_definitions import CLEANUP, condition, is_true, set_condition
@@ -108,7 +108,8 @@ class CustomKinds:
             self._drop(resource)
 
     def _drop(self, resource: Resource) -> None:
-        with suppress(ValueError):  # Objects that no version shows any more stay where they are.
+        # Not served anyway; or objects that no version shows any more, which stay where they are.
+        with suppress(NotFound, ValueError):
             self._server.unregister(resource)
 
     def _forget(self, tree: Tree) -> None:

@@ -1,7 +1,7 @@
 """The kinds that a definition brings: one for each served version, all of the same objects.
 
-Objects are kept in the version they were first stored in; the other versions show them under their own apiVersion,
-by their own schema, for there is no other conversion.
+Objects are kept as they were written, under the version that was the first to be stored. Where there are several
+versions, each shows them under its own apiVersion and by its own schema, for there is no other conversion.
 """
 
 from __future__ import annotations
@@ -28,11 +28,10 @@ _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 def served_kinds(definition: Tree) -> list[Kind]:
-    """The kinds that a definition says are served, the one that the others are shown from first."""
+    """The kinds that a definition says are served."""
     spec = definition["spec"]
     stored_in = definition["status"]["storedVersions"][0]
-    kinds = [_kind(spec, version, stored_in) for version in spec["versions"] if version.get("served")]
-    return sorted(kinds, key=lambda kind: kind.alias is not None)
+    return [_kind(spec, version, stored_in) for version in spec["versions"] if version.get("served")]
 
 
 def resources(definition: Tree) -> list[Resource]:
@@ -50,7 +49,6 @@ def _kind(spec: Tree, version: Tree, stored_in: str) -> Kind:
     resource = _resource(spec, version["name"])
     structure = Structure(version["schema"]["openAPIV3Schema"])
     has_status = "status" in (version.get("subresources") or {})
-    is_stored = version["name"] == stored_in
     rules = _Rules(resource, structure, has_status, _deprecation(spec, version))
     return Kind(
         resource=resource,
@@ -69,7 +67,7 @@ def _kind(spec: Tree, version: Tree, stored_in: str) -> Kind:
         validate_name=dns_subdomain,
         warn=rules.warn,
         unconditional_update=False,
-        alias=None if is_stored else _alias(structure.schema, resource, _resource(spec, stored_in)),
+        alias=_alias(structure.schema, resource, _resource(spec, stored_in)) if len(spec["versions"]) > 1 else None,
         columns=_columns(version),
         row=_row(version),
         fields=_fields(version),

@@ -112,9 +112,8 @@ def _conform(resource: Resource, conform: Conform, tree: Any, raw: bytes, call: 
 
 def _named(resource: Resource, made: Tree) -> Tree:
     """The object with its kind and apiVersion written first, for the body may leave them out."""
-    made.pop("kind", None)
-    made.pop("apiVersion", None)
-    return {"kind": resource.kind, "apiVersion": resource.api_version, **made}
+    kind, version = made.pop("kind", "") or resource.kind, made.pop("apiVersion", "") or resource.api_version
+    return {"kind": kind, "apiVersion": version, **made}
 
 
 def _exact(refusal: Unreadable, conform: Conform, raw: bytes) -> str:
