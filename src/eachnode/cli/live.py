@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eachnode.client.door import Door
+from eachnode.controllers.daemonset.charge import Charge
 from eachnode.controllers.daemonset.observe import World, concerns_daemonsets
 from eachnode.controllers.daemonset.options import DaemonSetOptions
 from eachnode.decisions.fleet import Fleet
@@ -80,12 +81,16 @@ class LiveView:
     def look(self, key: Key) -> Look | None:
         """One DaemonSet as it is now; None when it is gone or cannot be read."""
         charge = self._world.charges.get(key)
-        if charge is None or charge.fleet is None or charge.problem:
-            return None
-        daemonset = charge.daemonset
-        revisions = tuple(sorted(charge.revisions.values(), key=lambda each: (each.revision, each.name)))
-        history = review(daemonset, revisions, charge.fleet.pods.values())
-        aim = Aim.of(daemonset, history.hash, surges=may_surge(daemonset.spec.update_strategy))
-        charge.fleet.take_aim(aim)
-        charge.fleet.refresh(self._clock.now())
-        return Look(daemonset, charge.fleet, history, revisions)
+        return None if charge is None else look_at(charge, self._clock.now())
+
+
+def look_at(charge: Charge, now: float) -> Look | None:
+    """What a charge amounts to at a moment; None when its DaemonSet cannot be read."""
+    if charge.fleet is None or charge.problem:
+        return None
+    daemonset = charge.daemonset
+    revisions = tuple(sorted(charge.revisions.values(), key=lambda each: (each.revision, each.name)))
+    history = review(daemonset, revisions, charge.fleet.pods.values())
+    charge.fleet.take_aim(Aim.of(daemonset, history.hash, surges=may_surge(daemonset.spec.update_strategy)))
+    charge.fleet.refresh(now)
+    return Look(daemonset, charge.fleet, history, revisions)

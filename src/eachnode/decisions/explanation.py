@@ -1,0 +1,215 @@
+"""What is so on each node, and why: every slot of a DaemonSet in sentences.
+
+The states are the controller's, the verdicts are eligibility's, what is in the way of an unplaced pod is the
+scheduler's answer, and what keeps an outdated pod is the rollout's budget: nothing is judged here a second time. What
+is added is what the objects tell of themselves: conditions of nodes, states of containers, events of failed creations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from eachnode.decisions.backoff import Backoff
+from eachnode.decisions.eligibility import Objection
+from eachnode.decisions.explanation_of_pods import NodeTold, PodTold, ended, leaving, progress
+from eachnode.decisions.explanation_of_rollouts import Pace, pace_of
+from eachnode.decisions.explanation_words import Answer, Kind, Reason, and_others, moment
+from eachnode.decisions.fleet import Fleet
+from eachnode.decisions.history import History
+from eachnode.decisions.scheduling import Landscape
+from eachnode.decisions.slots import Slot, State, cast
+from eachnode.objects.daemonset import DaemonSet
+from eachnode.objects.pod import Pod
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything that is known about one DaemonSet at a moment; its fleet has been refreshed."""
+
+    daemonset: DaemonSet
+    fleet: Fleet
+    history: History
+    now: float
+    nodes: Mapping[str, NodeTold] = field(default_factory=dict)
+    pods: Mapping[str, PodTold] = field(default_factory=dict)  # By uid, at least those that do not serve.
+    landscape: Landscape | None = None  # Needed where pods are not placed.
+    failed_create: str = ""  # What was said when a pod could not be created last.
+
+    @cached_property
+    def pace(self) -> Pace:
+        """What the rollout does next, and what it waits for."""
+        return pace_of(self.daemonset, self.fleet, self.history, self.now)
+
+    @cached_property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers of the revisions by their hashes."""
+        revisions = (*self.history.old, *((self.history.current,) if self.history.current else ()))
+        return {revision.revision_hash or "": revision.revision for revision in revisions}
+
+    def revision_of(self, pod: Pod) -> str:
+        """The revision of a pod in words."""
+        number = self.numbers.get(pod.revision_hash)
+        return f"revision {number}" if number else f"revision {pod.revision_hash or 'unknown to the history'}"
+
+
+def explain_fleet(scene: Scene) -> Iterator[Answer]:
+    """The answer for each node, in order of their names."""
+    for name in sorted(scene.fleet.slots):
+        yield explain_slot(scene, scene.fleet.slots[name])
+
+
+def explain_slot(scene: Scene, slot: Slot) -> Answer:
+    """The answer for one node."""
+    assert slot.reading is not None  # The fleet has been refreshed.
+    match slot.reading.state:
+        case State.REFUSED:
+            return _refused(slot)
+        case State.VACANT:
+            return _vacant(scene, slot)
+        case State.SERVING:
+            return _serving(scene, slot)
+        case State.UNWANTED | State.LINGERING:
+            return _misplaced(slot)
+        case State.LEAVING | State.STRANDED:
+            return _leaving(scene, slot)
+        case State.FAILED:
+            return _failed(scene, slot)
+        case State.CROWDED:
+            return _crowded(slot)
+        case State.SURGING:
+            return _surging(scene, slot)
+        case State.OUTDATED | State.BROKEN:
+            return _outdated(scene, slot)
+    return _starting(scene, slot, slot.alive[0])
+
+
+def _reasons(objections: tuple[Objection, ...]) -> tuple[Reason, ...]:
+    return tuple(Reason(objection.because, objection.remedy) for objection in objections)
+
+
+def _refused(slot: Slot) -> Answer:
+    assert slot.verdict is not None
+    return Answer(slot.node, Kind.REFUSED, slot.verdict.because, _reasons(slot.verdict.objections))
+
+
+def _vacant(scene: Scene, slot: Slot) -> Answer:
+    daemonset = scene.daemonset
+    if daemonset.is_going:
+        return Answer(slot.node, Kind.VACANT, "the DaemonSet is being deleted, so no pod is started any more")
+    if scene.failed_create:
+        reason = Reason(
+            f"its pod could not be created: {scene.failed_create}",
+            "take away what the message names; it is tried again",
+        )
+        return Answer(slot.node, Kind.BLOCKED, reason.because, (reason,))
+    if daemonset.status.observed_generation < daemonset.metadata.generation:
+        reason = Reason(
+            f"the controller has acted upon generation {daemonset.status.observed_generation} of the DaemonSet, "
+            f"and it is generation {daemonset.metadata.generation}",
+            "if this lasts, see to it that a DaemonSet controller runs",
+        )
+    else:
+        reason = Reason(
+            "no pod of it is on the node, and the controller creates one in its next pass",
+            "if this lasts, see to it that a DaemonSet controller runs",
+        )
+    return Answer(slot.node, Kind.VACANT, reason.because, (reason,))
+
+
+def _serving(scene: Scene, slot: Slot) -> Answer:
+    pod = slot.alive[0]
+    node = scene.nodes.get(slot.node)
+    if node is not None and (trouble := node.trouble(scene.now)) is not None:
+        because = f"{trouble.because}; its pod counts as available still"
+        reason = Reason(because, trouble.remedy)
+        return Answer(slot.node, Kind.NODE_NOT_READY, "node not ready", (reason,), pod.name)
+    return Answer(slot.node, Kind.RUNNING, "runs the newest template", (), pod.name)
+
+
+def _misplaced(slot: Slot) -> Answer:
+    """A pod where none would be started: it must leave, or may stay."""
+    assert slot.verdict is not None
+    pod = slot.alive[0]
+    if slot.tolerated:
+        summary = f"keeps its pod, but would get no new one: {slot.verdict.because}"
+        return Answer(slot.node, Kind.LINGERING, summary, _reasons(slot.verdict.objections), pod.name)
+    objections = tuple(objection for objection in slot.verdict.objections if objection.evicts)
+    because = "; ".join(objection.because for objection in objections)
+    summary = f"has a pod that must leave: {because}"
+    return Answer(slot.node, Kind.MISPLACED, summary, _reasons(objections), pod.name)
+
+
+def _leaving(scene: Scene, slot: Slot) -> Answer:
+    pod = slot.present[0]
+    kind, summary, reasons = leaving(pod, scene.nodes.get(slot.node), scene.now)
+    return Answer(slot.node, kind, summary, reasons, pod.name)
+
+
+def _failed(scene: Scene, slot: Slot) -> Answer:
+    pod = slot.alive[0]
+    summary, because = ended(pod, scene.pods.get(pod.uid))
+    return Answer(slot.node, Kind.FAILED, summary, (Reason(because, ""), _next_try(scene, slot, pod)), pod.name)
+
+
+def _next_try(scene: Scene, slot: Slot, pod: Pod) -> Reason:
+    """When a failed pod is replaced."""
+    if pod.status.phase == "Succeeded":
+        return Reason("a daemon pod is to run always, so it is replaced", "")
+    fleet = scene.fleet
+    until = fleet.backoff.until(slot.node, fleet.aim.observed_generation, scene.now)
+    if until > scene.now:
+        wait = moment(until, scene.now)
+        return Reason(
+            f"it failed before, so it is replaced at {wait}",
+            "repair what makes it fail; a changed spec is tried at once",
+        )
+    return Reason("it is replaced in the controller's next pass, unless it failed shortly before", "")
+
+
+def replay_failures(backoff: Backoff, told: Mapping[str, tuple[float, ...]], generation: int) -> None:
+    """Open the windows again that the controller opened, from the moments at which it told of failed pods."""
+    for node, moments in told.items():
+        for when in sorted(moments):
+            backoff.advance(node, generation, when)
+
+
+def _crowded(slot: Slot) -> Answer:
+    kept, *others = slot.alive
+    names = and_others([pod.name for pod in others])
+    reason = Reason(f"{kept.name} is on the node already, so {names} must leave", "")
+    return Answer(slot.node, Kind.CROWDED, "has more pods than it may have", (reason,), kept.name)
+
+
+def _surging(scene: Scene, slot: Slot) -> Answer:
+    _, current, outdated = cast(slot, scene.fleet.aim, scene.now)
+    assert current is not None
+    assert outdated is not None
+    if scene.fleet.aim.available_from(current) <= scene.now:
+        reason = Reason(f"{current.name} is available, so {outdated.name} leaves next", "")
+        return Answer(slot.node, Kind.STARTING, "is being replaced by surge", (reason,), current.name)
+    answer = _starting(scene, slot, current)
+    reason = Reason(f"{outdated.name} of {scene.revision_of(outdated)} stays until {current.name} is available", "")
+    summary = f"is being replaced by surge: {answer.summary}"
+    return Answer(slot.node, answer.kind, summary, (*answer.reasons, reason), current.name)
+
+
+def _outdated(scene: Scene, slot: Slot) -> Answer:
+    _, _, pod = cast(slot, scene.fleet.aim, scene.now)
+    assert pod is not None
+    why = scene.pace.why_not_yet(slot.node)
+    runs = scene.revision_of(pod)
+    if scene.fleet.aim.available_from(pod) <= scene.now:
+        return Answer(slot.node, Kind.OUTDATED, f"runs {runs}, not the newest template", why, pod.name)
+    answer = _starting(scene, slot, pod)
+    return Answer(slot.node, answer.kind, f"{answer.summary} (of {runs})", (*answer.reasons, *why), pod.name)
+
+
+def _starting(scene: Scene, slot: Slot, pod: Pod) -> Answer:
+    """A pod that is not available yet, or no longer."""
+    available_from = scene.fleet.aim.available_from(pod)
+    kind, summary, reasons = progress(
+        pod, scene.pods.get(pod.uid), scene.nodes.get(slot.node), scene.landscape, available_from, scene.now
+    )
+    return Answer(slot.node, kind, summary, reasons, pod.name)
