@@ -30,6 +30,9 @@ from eachnode.server.kinds.pod_validation import STRICT, validate_template
 from eachnode.server.kinds.pod_validation_fields import Leniency
 from eachnode.server.kinds.pod_warnings import warnings_for
 from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, name_of
+from eachnode.server.schema.shapes import empty, shape
+
+_STATUS = "io.k8s.api.apps.v1.DaemonSetStatus"
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 STRATEGIES = ("RollingUpdate", "OnDelete")
@@ -85,7 +88,7 @@ def _set_template_generation(tree: Tree, generation: int) -> None:
 
 
 def _prepare_create(tree: Tree, _call: Call) -> None:
-    tree["status"] = {}
+    tree["status"] = empty(shape(_STATUS))
     tree["metadata"]["generation"] = 1
     _set_template_generation(tree, max(1, template_generation(tree)))
     _drop_disabled(tree)
