@@ -96,6 +96,15 @@ class Shape:
     open: bool = False  # Of a custom kind: fields beyond those named are kept.
 
     @property
+    def owned_whole(self) -> bool:
+        """Whether every value has one owner: scalars, and what is atomic."""
+        if self.sort is Sort.LIST:
+            return self.relation == "atomic"
+        if self.sort in (Sort.STRUCT, Sort.MAP):
+            return self.atomic
+        return self.sort is not Sort.ANY or not self.open
+
+    @property
     def zero(self) -> object:
         """What a field of this type holds when nothing was said."""
         return _ZERO.get(self.sort)
@@ -113,10 +122,14 @@ class Field:
     embedded: str = ""  # and the struct inside it that declares it.
     drops_empty: bool = False  # An empty value is the same as none.
     plain: type | None = None  # The Python type of a value that needs no reading.
+    step: str = ""  # How sets of fields spell it.
+    owned_whole: bool = False  # It has one owner, whatever its value.
 
     def __post_init__(self) -> None:
         self.drops_empty = self.presence is Presence.NOT_EMPTY
         self.plain = _PLAIN.get(self.sort)
+        self.step = f"f:{self.name}"
+        self.owned_whole = self.shape.owned_whole
 
 
 class _Tables(msgspec.Struct):

@@ -28,12 +28,7 @@ class Untypable(ValueError):
 
 def is_leaf(wanted: Shape, value: Any) -> bool:
     """Whether a value has one owner as a whole."""
-    sort = wanted.sort
-    if sort is _STRUCT or sort is _MAP:
-        return wanted.atomic
-    if sort is _LIST:
-        return wanted.relation == "atomic"
-    return not (sort is _ANY and wanted.open and isinstance(value, dict))
+    return wanted.owned_whole or (wanted.sort is _ANY and not isinstance(value, dict))
 
 
 def member(wanted: Shape, key: str) -> Shape | None:
@@ -54,6 +49,9 @@ def step_to(wanted: Shape, entry: Any) -> str:
         raise Untypable("associative list with keys may not have non-map elements")
     item = wanted.item
     defaults = item.key_defaults if item is not None else {}
+    if len(wanted.keys) == 1 and isinstance(name := entry.get(wanted.keys[0]), str):
+        if name.replace("-", "a").isalnum():  # As nearly all are: no need to ask the encoder.
+            return f'k:{{"{wanted.keys[0]}":"{name}"}}'
     keys = {key: entry.get(key, defaults.get(key)) for key in wanted.keys if key in entry or key in defaults}
     if not keys:
         names = " ".join(f'"{key}"' for key in wanted.keys)
@@ -73,8 +71,10 @@ def whole(wanted: Shape, value: Any) -> FieldSet:
         fields = wanted.fields
         for key, entry in value.items():
             field = fields.get(key)
-            inner = field.shape if field is not None else member(wanted, key) or DEDUCED
-            made[f"f:{key}"] = whole(inner, entry)
+            if field is None:
+                made[f"f:{key}"] = whole(member(wanted, key) or DEDUCED, entry)
+            else:
+                made[field.step] = LEAF if field.owned_whole else whole(field.shape, entry)
     elif isinstance(value, list) and wanted.item is not None:
         for entry in value:
             made[step_to(wanted, entry)] = whole(wanted.item, entry)
@@ -111,7 +111,7 @@ def compare(wanted: Shape, old: Any, new: Any) -> tuple[FieldSet | None, FieldSe
 def _pairs(wanted: Shape, old: dict[str, Any], new: dict[str, Any]) -> Iterator[tuple[str, Shape, Any, Any]]:
     """Both sides of each key. What is always written counts as written, whether the tree holds it or not."""
     fields = wanted.fields
-    for key in old.keys() | new.keys():
+    for key in (*new, *(key for key in old if key not in new)):
         before, after = old.get(key, ABSENT), new.get(key, ABSENT)
         if before is after:
             continue
@@ -137,7 +137,7 @@ def _entry_pairs(wanted: Shape, old: list[Any], new: list[Any]) -> Iterator[tupl
     item = wanted.item or DEDUCED
     before = {step_to(wanted, entry): entry for entry in reversed(old)}
     after = {step_to(wanted, entry): entry for entry in reversed(new)}
-    for step in before.keys() | after.keys():
+    for step in (*after, *(step for step in before if step not in after)):
         yield step, item, before.get(step, ABSENT), after.get(step, ABSENT)
 
 
