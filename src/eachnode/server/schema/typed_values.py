@@ -49,9 +49,9 @@ def step_to(wanted: Shape, entry: Any) -> str:
         raise Untypable("associative list with keys may not have non-map elements")
     item = wanted.item
     defaults = item.key_defaults if item is not None else {}
-    if len(wanted.keys) == 1 and isinstance(name := entry.get(wanted.keys[0]), str):
-        if name.replace("-", "a").isalnum():  # As nearly all are: no need to ask the encoder.
-            return f'k:{{"{wanted.keys[0]}":"{name}"}}'
+    name = entry.get(wanted.keys[0]) if len(wanted.keys) == 1 else None
+    if isinstance(name, str) and name.replace("-", "a").isalnum():  # As nearly all are: no need to ask the encoder.
+        return f'k:{{"{wanted.keys[0]}":"{name}"}}'
     keys = {key: entry.get(key, defaults.get(key)) for key in wanted.keys if key in entry or key in defaults}
     if not keys:
         names = " ".join(f'"{key}"' for key in wanted.keys)
