@@ -34,13 +34,18 @@ from eachnode.objects.clock import Chance, Clock, name_suffix
 from eachnode.objects.daemonset import DaemonSet
 from eachnode.objects.deletion import DeleteOptions, Preconditions
 from eachnode.objects.document import Document
-from eachnode.objects.meta import Key, MetadataOnly
+from eachnode.objects.meta import Key
+from eachnode.objects.pod import Pod
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, PODS, Resource
 from eachnode.objects.revision import ControllerRevision
 from eachnode.objects.status import AlreadyExists, ApiError, Conflict, NotFound, Unreachable
 from eachnode.runtime.events import EventRecorder, ObjectReference
 
 log = logging.getLogger(__name__)
+
+
+class NameTaken(Exception):
+    """The name chosen for a pod is another pod's."""
 
 
 class Written(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -177,31 +182,40 @@ class Carrier:
 
     async def _create(self, charge: Charge, create: CreatePod, body: PodBody) -> Failure | None:
         node, namespace = create.node, charge.key.namespace
-        name = charge.unanswered.get(node) or pod_name(charge.key.name, name_suffix(self._chance))
-        key = Key(namespace, name)
+        key = Key(namespace, charge.unanswered.get(node) or self._new_name(charge))
         charge.expectations.creates.add(key)
         try:
-            document = await self._send_create(charge, body, node, name)
+            document = await self._send_create(charge, body, node, key)
+        except NameTaken:
+            charge.expectations.will_not_create(key)
+            return await self._create(charge, create, body)
         except (ApiError, Unreachable) as error:
             return self._create_failed(charge, node, key, error)
         charge.unanswered.pop(node, None)
         _wrote(charge, PODS, document)
         self._counters.pods_created += 1
-        log.info("%s: created pod %s for node %s, because %s", charge.key, name, node, create.because)
-        self._event(charge, "Normal", "SuccessfulCreate", f"Created pod: {name}")
+        log.info("%s: created pod %s for node %s, because %s", charge.key, key.name, node, create.because)
+        self._event(charge, "Normal", "SuccessfulCreate", f"Created pod: {key.name}")
         return None
 
-    async def _send_create(self, charge: Charge, body: PodBody, node: str, name: str) -> Document:
-        namespace = charge.key.namespace
+    def _new_name(self, charge: Charge) -> str:
+        return pod_name(charge.key.name, name_suffix(self._chance))
+
+    async def _send_create(self, charge: Charge, body: PodBody, node: str, key: Key) -> Document:
         try:
-            return await self._door.create(PODS, body.on(node, name), namespace)
-        except AlreadyExists:
-            existing = await self._door.get(PODS, name, namespace)
-            controller = existing.read(MetadataOnly).metadata.controller
-            if controller is None or controller.uid != charge.uid:
-                charge.unanswered.pop(node, None)  # Somebody else's: the next attempt takes another name.
-                raise
-            return existing  # Ours: the create that got no answer had happened.
+            return await self._door.create(PODS, body.on(node, key.name), key.namespace)
+        except AlreadyExists as error:
+            # Among thousands of pods a name drawn at random is taken now and then, by one of our own too. Only a name
+            # that was sent before and got no answer can stand for this very create.
+            sent_before = charge.unanswered.pop(node, None) == key.name
+            existing = await self._door.get(PODS, key.name, key.namespace)
+            pod = existing.read(Pod)
+            controller = pod.metadata.controller
+            if not sent_before or controller is None or controller.uid != charge.uid or pod.target != node:
+                raise NameTaken from error
+            if charge.fleet is not None and pod.uid in charge.fleet.pods:
+                charge.expectations.will_not_create(key)  # It was seen meanwhile, and will not be seen to come again.
+            return existing
 
     def _create_failed(self, charge: Charge, node: str, key: Key, error: Failure) -> Failure | None:
         if isinstance(error, ApiError) and error.has_cause("NamespaceTerminating"):
