@@ -19,7 +19,7 @@ from eachnode.objects.deletion import DeleteOptions, Propagation
 from eachnode.objects.meta import Key
 from eachnode.objects.pod import Pod
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, EVENTS, NAMESPACES, NODES, PODS, Resource
-from eachnode.objects.status import NotFound
+from eachnode.objects.status import Conflict, NotFound
 from eachnode.runtime.informer import Informer
 from eachnode.runtime.virtual_time import LoopClock
 from eachnode.server.api_server import ApiServer
@@ -97,8 +97,8 @@ class Hands:
             return
         try:
             await self._step(pod)
-        except NotFound:
-            return  # It went meanwhile.
+        except (NotFound, Conflict):
+            return  # It went, or moved on, meanwhile.
 
     async def _step(self, pod: Pod) -> None:
         if pod.is_terminating:
@@ -243,14 +243,14 @@ class Stage:
 
     # Reading
 
-    async def list(self, resource: Resource) -> list[Tree]:
+    async def all_of(self, resource: Resource) -> list[Tree]:
         """All objects of a kind, by name."""
         trees = [document.tree() for document in (await self.server.list(resource)).documents]
         return sorted(trees, key=lambda tree: str(tree["metadata"]["name"]))
 
     async def pods(self) -> list[Tree]:
         """All pods."""
-        return await self.list(PODS)
+        return await self.all_of(PODS)
 
     async def pods_by_node(self) -> dict[str, list[str]]:
         """The names of pods by where they are or are meant to be."""
@@ -262,7 +262,7 @@ class Stage:
 
     async def revisions(self) -> list[Tree]:
         """All revisions."""
-        return sorted(await self.list(CONTROLLER_REVISIONS), key=lambda tree: int(tree["revision"]))
+        return sorted(await self.all_of(CONTROLLER_REVISIONS), key=lambda tree: int(tree["revision"]))
 
     async def get(self, name: str = "d") -> Tree:
         """The DaemonSet."""
@@ -275,7 +275,7 @@ class Stage:
 
     async def events(self) -> list[tuple[str, str, str]]:
         """(type, reason, message) of all events."""
-        return [(tree["type"], tree["reason"], tree["message"]) for tree in await self.list(EVENTS)]
+        return [(tree["type"], tree["reason"], tree["message"]) for tree in await self.all_of(EVENTS)]
 
     # Waiting
 
