@@ -17,7 +17,7 @@ from eachnode.objects.status import ApiError, BadRequest, Cause, Conflict, Detai
 from eachnode.server.field_errors import FieldError, refusal, required, shown
 from eachnode.server.kind import Call, Kind, Tree
 from eachnode.server.schema import field_sets, json_text, ownership, yaml_text
-from eachnode.server.schema.canonical_form import Reading, Unreadable, plain
+from eachnode.server.schema.canonical_form import Unreadable
 from eachnode.server.schema.decoding import StrictComplaints, conform_patched
 from eachnode.server.schema.field_sets import FieldSet
 from eachnode.server.schema.json_text import NotJson
@@ -87,9 +87,8 @@ def _read(body: bytes) -> tuple[Any, str]:
     """(tree, complaint about repeated keys) of a body in YAML, which most clients send as JSON."""
     if body.lstrip()[:1] == b"{":
         try:
-            reading = Reading()
-            tree = plain(json_text.read(body), reading)
-            if not json_text.may_repeat_keys(body, reading.keys):
+            tree = json_text.read(body)
+            if not json_text.may_repeat_keys(body, json_text.keys_in(tree)):
                 return tree, ""
         except NotJson:
             pass
@@ -99,7 +98,7 @@ def _read(body: bytes) -> tuple[Any, str]:
         raise BadRequest(f"error decoding patch: error converting YAML to JSON: {wrong}") from None
     lines = yaml_text.repeated_keys_in(tree)
     complaint = "error converting YAML to JSON: yaml: unmarshal errors:\n  " + "\n  ".join(lines) if lines else ""
-    return plain(tree, Reading()), complaint
+    return json_text.plain(tree), complaint
 
 
 def _check_types(kind: Kind, wanted: Shape, config: Tree) -> None:

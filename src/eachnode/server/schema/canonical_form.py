@@ -17,7 +17,7 @@ from eachnode.objects import quantities
 from eachnode.server.field_errors import shown
 from eachnode.server.kind import Tree
 from eachnode.server.schema import go_values
-from eachnode.server.schema.json_text import Repeated, Written
+from eachnode.server.schema.json_text import Repeated, Written, keys_in, plain
 from eachnode.server.schema.shapes import Field, Presence, Shape, Sort, absent, empty, shape
 
 Place: TypeAlias = tuple["Place | None", Field | str | int]
@@ -39,9 +39,10 @@ class Unreadable(ValueError):
 class Reading:
     """What one pass came across."""
 
-    __slots__ = ("converts", "keys", "strict", "wrong")
+    __slots__ = ("careful", "converts", "keys", "strict", "wrong")
 
-    def __init__(self, *, converts: bool = False) -> None:
+    def __init__(self, *, careful: bool = False, converts: bool = False) -> None:
+        self.careful = careful  # The tree was read with care, and is full of its marks.
         self.converts = converts  # The tree comes from a strategic merge: Go converts it, in other words for errors.
         self.keys = 0  # Of all objects together, to tell whether some stood there twice.
         self.strict: list[str] = []  # Unknown and repeated fields.
@@ -312,17 +313,10 @@ def _bytes(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
 
 
 def _any(_wanted: Shape, value: Any, _place: Place, reading: Reading) -> Any:
-    return plain(value, reading)
-
-
-def plain(value: Any, reading: Reading) -> Any:
-    """A value of no known shape, with its keys counted and without the marks of careful reading."""
-    if isinstance(value, dict):
-        reading.keys += len(value)
-        return {key: plain(entry, reading) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [plain(entry, reading) for entry in value]
-    return float(value) if type(value) is Written else value
+    if reading.careful:
+        return plain(value)
+    reading.keys += keys_in(value)
+    return value
 
 
 def _schema_or_boolean(_wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
@@ -350,7 +344,7 @@ _TEXT = Shape(Sort.STRING, "string")
 
 def _schema(value: Any, place: Place, reading: Reading) -> Any:
     """A schema inside a schema, which the reference reads without being strict."""
-    inner = Reading()
+    inner = Reading(careful=reading.careful)
     made = _inner_struct(shape(_SCHEMA), value, place, inner)
     reading.keys += inner.keys
     reading.wrong = reading.wrong or inner.wrong

@@ -11,7 +11,7 @@ from eachnode.objects.status import BadRequest
 from eachnode.server.field_errors import shown
 from eachnode.server.kind import Call, Kind, Tree
 from eachnode.server.schema import json_text, yaml_text
-from eachnode.server.schema.canonical_form import Reading, Unreadable, conform, mismatch, plain
+from eachnode.server.schema.canonical_form import Reading, Unreadable, conform, mismatch
 from eachnode.server.schema.json_text import NotJson, Repeated
 from eachnode.server.schema.shapes import Shape, known_kinds, shape
 from eachnode.server.schema.yaml_text import NotYaml
@@ -55,10 +55,9 @@ def decode_with(
 
 def unmarshal(raw: bytes, call: Call | None = None) -> Any:
     """A patch's JSON: any tree. Raises NotJson; repeated keys become complaints in the call unless it ignores them."""
-    reading = Reading()
     tree = json_text.read(raw)
-    tree = plain(tree, reading)
-    if call is not None and call.field_validation != "Ignore" and json_text.may_repeat_keys(raw, reading.keys):
+    is_strict = call is not None and call.field_validation != "Ignore"
+    if call is not None and is_strict and json_text.may_repeat_keys(raw, json_text.keys_in(tree)):
         complaints = repeated_keys(raw)
         if complaints and call.field_validation == "Strict":
             raise StrictComplaints(complaints)
@@ -94,11 +93,11 @@ def conform_patched(kind: Kind, tree: Tree, call: Call, *, converts: bool = Fals
 def _conform(resource: Resource, conform: Conform, tree: Any, raw: bytes, call: Call, media: Media) -> Tree:
     """The tree in form. A JSON text with anything wrong in it is read again with care, for the exact words."""
     is_json, is_strict = media == "json", call.field_validation != "Ignore"
-    reading, repeats = Reading(), [] if is_json else _yaml_complaints(tree)
+    reading, repeats = Reading(careful=not is_json), [] if is_json else _yaml_complaints(tree)
     try:
         made = conform(tree if tree is not None else {}, reading)
         if is_json and is_strict and json_text.may_repeat_keys(raw, reading.keys):
-            reading = Reading()
+            reading = Reading(careful=True)
             made = conform(json_text.read_with_care(raw) or {}, reading)
     except Unreadable as refusal:
         raise _cannot_be_handled(resource, tree, _exact(refusal, conform, raw) if is_json else str(refusal)) from None
@@ -119,7 +118,7 @@ def _named(resource: Resource, made: Tree) -> Tree:
 def _exact(refusal: Unreadable, conform: Conform, raw: bytes) -> str:
     """The refusal with numbers as they were written."""
     try:
-        conform(json_text.read_with_care(raw), Reading())
+        conform(json_text.read_with_care(raw), Reading(careful=True))
     except Unreadable as exact:
         return str(exact)
     return str(refusal)

@@ -51,7 +51,7 @@ def read(raw: bytes) -> Any:
     try:
         tree = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return read_with_care(raw)
+        return plain(read_with_care(raw))
     if raw.count(b"{") + raw.count(b"[") > DEEPEST:
         check_depth(tree)
     return tree
@@ -81,6 +81,22 @@ def check_depth(tree: Any) -> None:
             return
         level = below
     raise NotJson(TOO_DEEP)
+
+
+def keys_in(value: Any) -> int:
+    """How many keys all objects in a value have together."""
+    if isinstance(value, dict):
+        return len(value) + sum(keys_in(entry) for entry in value.values() if entry.__class__ in (dict, list))
+    return sum(map(keys_in, value)) if isinstance(value, list) else 0
+
+
+def plain(value: Any) -> Any:
+    """A value of no known shape without the marks of careful reading."""
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [plain(entry) for entry in value]
+    return float(value) if type(value) is Written else value
 
 
 class _Scanner:

@@ -36,16 +36,13 @@ def patched(kind: Kind, tree: Tree, body: bytes, language: str, call: Call) -> T
     """What an object (changed in place) becomes by a JSON, merge or strategic merge patch."""
     if language not in languages(kind) or language == APPLY:
         raise UnsupportedMediaType("415: Unsupported Media Type", details=Details())
-    try:
-        json_text.read(body)
-    except NotJson:
-        raise BadRequest("invalid JSON patch") from None
     run = {JSON: _json, MERGE: _merge, STRATEGIC: _strategic}[language]
     complaints = len(call.warnings)
     tree, spoken = run(kind, tree, body, call)
     text = go_json_sorted(tree).decode() if spoken is None else spoken  # Conforming changes the tree.
     try:
-        json_text.check_depth(tree)
+        if language == JSON:  # Only its operations can nest deeper than what they began with.
+            json_text.check_depth(tree)
         made = conform_patched(kind, tree, call, converts=language == STRATEGIC)
     except (Unreadable, StrictComplaints, NotJson) as refusal:
         del call.warnings[complaints:]
@@ -110,6 +107,8 @@ def _strategic(kind: Kind, tree: Tree, body: bytes, call: Call) -> tuple[Any, st
 def _unmarshal(body: bytes, call: Call, go: str, wanted: type, prefix: str = "error decoding patch: ") -> Any:
     try:
         tree = unmarshal(body, call)
+    except NotJson:
+        raise BadRequest("invalid JSON patch") from None
     except StrictComplaints as refusal:
         raise _unfit(body.decode("utf-8", "replace"), str(refusal)) from None
     if tree is not None and not isinstance(tree, wanted):

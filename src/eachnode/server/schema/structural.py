@@ -13,8 +13,8 @@ from typing import Any
 from eachnode.server.field_errors import FieldError
 from eachnode.server.kind import Tree
 from eachnode.server.schema import structural_validation
-from eachnode.server.schema.canonical_form import Place, Reading, Unreadable, conform, mismatch, note_repeats, plain
-from eachnode.server.schema.json_text import Repeated
+from eachnode.server.schema.canonical_form import Place, Reading, Unreadable, conform, mismatch, note_repeats
+from eachnode.server.schema.json_text import Repeated, keys_in, plain
 from eachnode.server.schema.shapes import OBJECT_META, Field, Presence, Shape, Sort, shape
 
 Schema = dict[str, Any]
@@ -45,11 +45,13 @@ class Structure:
         """An object with the fields that are declared (changed in place); raises Unreadable."""
         if not isinstance(tree, dict):
             raise Unreadable(mismatch(tree, "map[string]interface {}", None))
-        _note_all_repeats(tree, None, reading)
+        if reading.careful:
+            _note_all_repeats(tree, None, reading)
         metadata = tree.get("metadata")
         if not isinstance(metadata, dict | None):
             raise Unreadable(mismatch(metadata, "v1.ObjectMeta", None))
-        made: Tree = plain(tree, reading)
+        made: Tree = plain(tree) if reading.careful else tree
+        reading.keys += keys_in(made)
         unknown: list[str] = []
         prune(self.schema, made, unknown, is_root=True)
         inner = Reading()
