@@ -14,6 +14,7 @@ import pytest
 from eachnode.client.faulty import NONE, Faults, Faulty
 from eachnode.client.intercepting import Call
 from eachnode.controllers.daemonset import DaemonSetController
+from eachnode.controllers.daemonset.expectations import Versions
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, EVENTS, NODES, PODS
 from eachnode.objects.status import Unreachable
 from tests.controllers.daemonset.stage import Stage, stage
@@ -141,29 +142,20 @@ async def test_nothing_is_decided_until_the_caches_have_seen_our_writes() -> Non
 
 
 @pytest.mark.behaviour(191, 192)
-async def test_which_writes_are_waited_for() -> None:
+async def test_which_writes_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    plurals: set[str] = set()
+    wrote = Versions.wrote
+
+    def note(self: Versions, plural: str, version: str) -> None:
+        plurals.add(plural)
+        wrote(self, plural, version)
+
+    monkeypatch.setattr(Versions, "wrote", note)
     async with stage("n1", hands=False) as play:
-        controller = await play.controller()
-        noted: list[tuple[str, str]] = []
-
-        async def note(call: Call) -> None:
-            for charge in controller.charges.values():
-                wrote = charge.versions.wrote
-
-                def remember(plural: str, version: str, wrote: Callable[[str, str], None] = wrote) -> None:
-                    noted.append((call.verb, plural))
-                    wrote(plural, version)
-
-                charge.versions = type("Noting", (), {
-                    "wrote": staticmethod(remember), "behind": charge.versions.behind, "needed": charge.versions.needed
-                })()  # fmt: skip
-            play.door.interfere = None
-
-        play.door.interfere = note
+        await play.controller()
         await play.pod("orphan", "n1", labels={"app": "d"})
         await play.daemonset()
         await play.settle(5)
-        plurals = {plural for _, plural in noted}
         assert plurals == {"pods", "controllerrevisions", "daemonsets"}
         deletes = [call for call in play.door.writes() if call.verb == "delete"]
         assert deletes  # The orphan was outdated; that it was deleted is expected by uid, not by version.
