@@ -54,7 +54,8 @@ Errors = Iterator[FieldError]
 
 def default(tree: Tree) -> None:
     """Fills in a DaemonSet; raises BadRequest when the generation of its template is no number."""
-    template_generation(tree)
+    # Always there, as in the reference: so a writer who leaves it out owns it all the same.
+    _set_template_generation(tree, template_generation(tree))
     spec = tree.setdefault("spec", {})
     default_template(spec.setdefault("template", {}))
     strategy = spec.setdefault("updateStrategy", {})
