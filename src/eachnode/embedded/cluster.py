@@ -41,14 +41,18 @@ class EmbeddedCluster:
         self.clock = clock
         self._chance = chance
         self._door_for = door_for
+        self.store, self.server = self._open()
+        self.loops: dict[Component, Loop] = {}
+        self._tasks: dict[Component, asyncio.Task[None]] = {}
+
+    def _open(self) -> tuple[Store, ApiServer]:
+        options = self.options
         path: str | Path = IN_MEMORY
         if options.data_dir is not None:
             options.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = options.data_dir / DATABASE
-        self.store = Store.open(path, clock=clock, synchronous=options.synchronous)
-        self.server: ApiServer = make_server(self.store, clock=clock, chance=chance)
-        self.loops: dict[Component, Loop] = {}
-        self._tasks: dict[Component, asyncio.Task[None]] = {}
+        store = Store.open(path, clock=self.clock, synchronous=options.synchronous)
+        return store, make_server(store, clock=self.clock, chance=self._chance)
 
     async def __aenter__(self) -> EmbeddedCluster:
         await self.start()
@@ -73,9 +77,23 @@ class EmbeddedCluster:
             await self.end(component)
         self.store.close()
 
+    def kill_server(self) -> None:
+        """End the server as a killed process ends: what was not committed is lost. The loops are left to themselves."""
+        self.store.abandon()
+
+    async def reopen_server(self) -> None:
+        """Begin the server anew, from its database; `door_for` decides whether the loops find it."""
+        self.store, self.server = self._open()
+        await furnish(self.server)
+
     def begin(self, component: Component) -> None:
         """Run a component that does not run."""
         self._tasks[component] = asyncio.create_task(self._supervise(component), name=component)
+
+    @property
+    def running(self) -> tuple[Component, ...]:
+        """The components that were begun and not ended."""
+        return tuple(self._tasks)
 
     async def end(self, component: Component) -> None:
         """End a component, wherever it is."""

@@ -11,6 +11,13 @@ class Deadlock(RuntimeError):
     """Every task waits, no timer is set and nothing outside can wake anybody."""
 
 
+class Livelock(RuntimeError):
+    """The loop turns and turns while no time passes."""
+
+
+TURNS_AT_ONE_MOMENT = 1_000_000
+
+
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """Runs tasks as the ordinary loop does, on a clock that never makes anybody wait."""
 
@@ -27,9 +34,14 @@ class _JumpingSelector(selectors.DefaultSelector):
     def __init__(self, loop: VirtualTimeLoop) -> None:
         super().__init__()
         self._loop = loop
+        self._turns = 0  # Since the clock last moved.
 
     def select(self, timeout: float | None = None) -> Any:
         ready = super().select(0)
+        self._turns = 0 if timeout else self._turns + 1
+        if self._turns > TURNS_AT_ONE_MOMENT:
+            self._turns = 0
+            raise Livelock(f"{TURNS_AT_ONE_MOMENT} turns, and no time has passed")
         if ready:
             return ready
         if timeout is None:

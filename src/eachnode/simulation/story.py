@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -40,9 +40,10 @@ class Story:
 class _Listener(logging.Handler):
     """Takes what the loops log into the story: each action with its because."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: Story, on_error: Callable[[str], None]) -> None:
         super().__init__(logging.INFO)
         self._story = story
+        self._on_error = on_error
 
     def emit(self, record: logging.LogRecord) -> None:
         about = getattr(record, "about", None) or {}
@@ -53,13 +54,15 @@ class _Listener(logging.Handler):
             self._story.tell(who.split(".")[0], record.getMessage() + pairs + trouble)
         except RuntimeError:
             return  # Said after the world had ended.
+        if record.levelno >= logging.ERROR:
+            self._on_error(record.getMessage() + trouble)
 
 
 @contextmanager
-def listening(story: Story) -> Iterator[None]:
-    """Within the block everything that eachnode logs becomes part of the story."""
+def listening(story: Story, on_error: Callable[[str], None]) -> Iterator[None]:
+    """Within the block everything that eachnode logs becomes part of the story; `on_error` hears of errors too."""
     logger = logging.getLogger("eachnode")
-    listener = _Listener(story)
+    listener = _Listener(story, on_error)
     level, propagate = logger.level, logger.propagate
     logger.addHandler(listener)
     logger.setLevel(logging.INFO)

@@ -61,6 +61,30 @@ class Database(Protocol):
         """Lets go of everything."""
         ...
 
+    def abandon(self) -> None:
+        """Lets go of everything as a killed process does, without a note that all is written."""
+        ...
+
+
+class Abandoned:
+    """What a killed server writes to: nothing arrives."""
+
+    version = oldest = 0
+
+    def load(self) -> dict[str, list[Row]]:
+        """Nothing."""
+        return {}
+
+    def commit(self, rows: Sequence[Row], removed: Iterable[int], version: int) -> None:  # noqa: ARG002 the protocol's
+        """Fails."""
+        raise CommitFailed("the server was killed")
+
+    def close(self) -> None:
+        """Does nothing."""
+
+    def abandon(self) -> None:
+        """Does nothing."""
+
 
 class NotKept:
     """Keeps nothing: the cluster lives as long as the process."""
@@ -77,6 +101,9 @@ class NotKept:
         """Does nothing."""
 
     def close(self) -> None:
+        """Does nothing."""
+
+    def abandon(self) -> None:
         """Does nothing."""
 
 
@@ -134,6 +161,11 @@ class SqliteFile:
         with suppress(sqlite3.Error):
             self._connection.execute("UPDATE counter SET clean = 1")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
+        os.close(self._lock)
+
+    def abandon(self) -> None:
+        """Lets go of the file as the end of the process would."""
         self._connection.close()
         os.close(self._lock)
 

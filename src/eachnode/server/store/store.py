@@ -20,6 +20,7 @@ from eachnode.objects.resources import Resource
 from eachnode.objects.status import Unavailable
 from eachnode.server.store.changes import Change
 from eachnode.server.store.database import (
+    Abandoned,
     CommitFailed,
     Database,
     NotKept,
@@ -81,6 +82,19 @@ class Store:
         if self._nap is not None:
             self._nap.cancel()
         self._database.close()
+
+    def abandon(self) -> None:
+        """Ends as a killed process does: what waits for its commit is lost, nobody hears of it, every watch breaks."""
+        self._pending, waiters, self._waiters = [], self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result("the server was killed")
+        if self._nap is not None:
+            self._nap.cancel()
+        for shelf in self._shelves.values():
+            shelf.history.close()
+        self._database.abandon()
+        self._database = Abandoned()
 
     # Shelves ----------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,37 @@
+"""The wall clock of a world: the running loop's time, until somebody sets it."""
+
+from __future__ import annotations
+
+import re
+
+from eachnode.runtime.virtual_time import LoopClock
+
+
+class SettableClock(LoopClock):
+    """Tells the same time to all loops and to the server; a jump changes it under their hands."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ahead = 0.0
+
+    def now(self) -> float:
+        """Seconds since 1970, as the world believes."""
+        return super().now() + self._ahead
+
+    def jump(self, seconds: float) -> None:
+        """Set the clock forward, or back when negative; timers that run are not touched by it."""
+        self._ahead += seconds
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_duration(text: str | int | float) -> float:
+    """Seconds of `90`, `500ms`, `1m30s`, `24h` or `-2s`; raises ValueError."""
+    if isinstance(text, int | float):
+        return float(text)
+    sign, rest = (-1.0, text[1:]) if text.startswith("-") else (1.0, text)
+    if not re.fullmatch(r"(\d+(\.\d+)?(ms|s|m|h|d))+", rest):
+        raise ValueError(f"a duration is written like 30s, 1m30s or 24h, not {text!r}")
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", rest)
+    return sign * sum(float(number) * _UNITS[unit] for number, unit in parts)
