@@ -78,6 +78,16 @@ class LiveView:
         """The DaemonSets there are, in order."""
         yield from sorted(self._world.charges)
 
+    def problem(self, key: Key) -> str:
+        """Why a DaemonSet cannot be processed; empty when it can, or is not there."""
+        charge = self._world.charges.get(key)
+        return charge.problem if charge is not None else ""
+
+    @property
+    def trouble(self) -> str:
+        """Why changes do not reach us at the moment; empty when they do."""
+        return next((informer.trouble for informer in self._informers if informer.trouble), "")
+
     def look(self, key: Key) -> Look | None:
         """One DaemonSet as it is now; None when it is gone or cannot be read."""
         charge = self._world.charges.get(key)

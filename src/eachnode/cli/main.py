@@ -23,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "server": ("eachnode.cli.server", "The embedded API server alone."),
     "scheduler": ("eachnode.cli.scheduler", "The scheduler alone, on any cluster."),
     "kubelet": ("eachnode.cli.kubelet", "Simulated nodes on any cluster."),
+    "why": ("eachnode.cli.why", "What is so on each node, and why."),
+    "rollout": ("eachnode.cli.rollout", "Follow an update, look at its history, undo it, restart every pod."),
     "node": ("eachnode.cli.node", "Add, remove, stop, start, reboot or drain simulated nodes."),
 }
 

@@ -27,12 +27,16 @@ def cluster_options(command: Command) -> Command:
 
 def namespace_options(command: Command) -> Command:
     """`-n` and `-A`: in which namespace, or in all."""
-    for option in (
-        click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces."),
-        click.option("-n", "--namespace", default=None, metavar="NAME", help="The namespace; else the context's."),
-    ):
-        command = option(command)
-    return command
+    return click.option("-A", "--all-namespaces", is_flag=True, help="Look in all namespaces.")(
+        namespace_option(command)
+    )
+
+
+def namespace_option(command: Command) -> Command:
+    """`-n`: in which namespace."""
+    return click.option(
+        "-n", "--namespace", default=None, metavar="NAME", help="The namespace; else the context's."
+    )(command)
 
 
 def log_options(command: Command) -> Command:

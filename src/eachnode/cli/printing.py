@@ -40,6 +40,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return [GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
 
 
+def on_terminal() -> bool:
+    """Whether somebody looks on, and the terminal can draw."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def tried(dry_run: str) -> str:
+    """What is appended to a sentence about something that was only tried."""
+    return "" if dry_run == "none" else f" ({dry_run} dry run)"
+
+
 def colourful() -> bool:
     """Whether colours are wanted: on a terminal, unless NO_COLOR is set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

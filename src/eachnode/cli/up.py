@@ -108,7 +108,7 @@ def command(
                 click.echo(f"applied {resource.qualified} {document.tree()['metadata']['name']}")
             _tell(served)
             if show_board:
-                from eachnode.cli.board import show
+                from eachnode.cli.board.show import show
 
                 await show(served.cluster.server, served.kubeconfig)
             else:

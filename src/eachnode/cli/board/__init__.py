@@ -1,5 +1,1 @@
 """The live board: nodes as a grid, each cell coloured by what its daemon pod is doing, and the rollout's progress."""
-
-from eachnode.cli.board.show import show
-
-__all__ = ["show"]

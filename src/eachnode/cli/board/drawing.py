@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from eachnode.cli.board.picture import Cell, Picture, Told
 from eachnode.decisions.slots import State
 
 # State → the glyph of its cell, its colour, and the words of the legend.
@@ -32,37 +32,6 @@ NAMED_UP_TO = 24  # With more nodes than this the grid has no names.
 BAR = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One node as the board shows it."""
-
-    node: str
-    state: State
-    revision: int = 0  # The number of the template that its pod is of, as far as that is known.
-    ready: bool = True  # Whether the node itself is.
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """One DaemonSet as the board shows it."""
-
-    name: str
-    desired: int
-    updated: int
-    available: int
-    cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """One event as the board shows it."""
-
-    age: str
-    warning: bool
-    subject: str
-    message: str
-
-
 def draw(pictures: Sequence[Picture], events: Sequence[Told], kubeconfig: str, width: int = 100) -> RenderableType:
     """The whole board."""
     parts: list[RenderableType] = [
@@ -80,12 +49,15 @@ def draw(pictures: Sequence[Picture], events: Sequence[Told], kubeconfig: str, w
 
 
 def _picture(picture: Picture, width: int) -> RenderableType:
-    rows: list[RenderableType] = [_progress(picture), Text()]
-    rows.append(_named(picture.cells, width) if len(picture.cells) <= NAMED_UP_TO else _dense(picture.cells, width))
-    return Group(*rows)
+    return Group(draw_progress(picture), Text(), draw_grid(picture.cells, width))
 
 
-def _progress(picture: Picture) -> Text:
+def draw_grid(cells: Sequence[Cell], width: int) -> RenderableType:
+    """A cell for each node, with its name where there are few."""
+    return _named(cells, width) if len(cells) <= NAMED_UP_TO else _dense(cells, width)
+
+
+def draw_progress(picture: Picture) -> Text:
     """Updated and available pods as one bar: what is both is full, what is only one of them is light."""
     total = max(picture.desired, 1)
     done = min(picture.updated, picture.available) * BAR // total

@@ -15,8 +15,9 @@ import msgspec
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from eachnode.cli.board.drawing import Cell, Picture, Told, draw
-from eachnode.cli.live import LiveView, Look
+from eachnode.cli.board.drawing import draw
+from eachnode.cli.board.picture import Told, picture_of
+from eachnode.cli.live import LiveView
 from eachnode.client.door import Door
 from eachnode.objects.clock import Clock, seconds
 from eachnode.objects.durations import human_duration
@@ -84,19 +85,6 @@ def _draw(view: LiveView, events: Informer[BoardEvent], kubeconfig: Path, clock:
     newest = sorted(events.items.values(), key=lambda event: event.when, reverse=True)[:SHOWN_EVENTS]
     told = [_told(event, clock.now()) for event in newest]
     return draw([picture_of(look) for look in looks], told, str(kubeconfig.absolute()), width)
-
-
-def picture_of(look: Look) -> Picture:
-    """One DaemonSet as the board shows it."""
-    tally = look.fleet.tally
-    numbers = {revision.revision_hash or "": revision.revision for revision in look.revisions}
-    cells = []
-    for name, slot in sorted(look.fleet.slots.items()):
-        if slot.reading is None:
-            continue
-        hashed = slot.present[0].revision_hash if slot.present else ""
-        cells.append(Cell(name, slot.reading.state, numbers.get(hashed, 0)))
-    return Picture(str(look.daemonset.metadata.key), tally.desired, tally.updated, tally.available, tuple(cells))
 
 
 def _told(event: BoardEvent, now: float) -> Told:
