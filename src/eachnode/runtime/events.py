@@ -128,12 +128,15 @@ class EventRecorder:
         self._correlator = Correlator()
         self._last_nanoseconds = 0
         self.dropped = 0
+        self._told_of_dropping = False
 
     def record(self, subject: ObjectReference, type: EventType, reason: str, message: str) -> None:  # noqa: A002 - the field's name in the API
         """Have an event written soon, if it is not one too many."""
         if len(self._waiting) >= QUEUED:
             self.dropped += 1
-            log.warning("dropped an event, because %d wait already: %s %s", QUEUED, reason, message)
+            if not self._told_of_dropping:  # Once a burst: thousands of the same line would help nobody.
+                self._told_of_dropping = True
+                log.warning("drops events, because %d wait already; the first is: %s %s", QUEUED, reason, message)
             return
         now = self._clock.now()
         name = self._new_name(subject.name, now)
@@ -146,6 +149,7 @@ class EventRecorder:
             await self._arrived.wait()
             while self._waiting:
                 await self._deliver(self._waiting.popleft(), ATTEMPTS)
+            self._told_of_dropping = False
             self._arrived.clear()
 
     async def drain(self) -> None:

@@ -202,7 +202,9 @@ async def _pass(queue: WorkQueue[K], reconcile: Reconcile[K], key: K) -> str:
 
 def _report(key: object, error: Exception, failures: int) -> None:
     """Say why a pass is to be repeated, as loudly as it is surprising."""
-    if isinstance(error, Conflict | AlreadyExists | NotFound):
+    if isinstance(error, ApiError) and error.has_cause("NamespaceTerminating"):
+        log.info("%s: again, because its namespace is being removed, and it will be too: %s", key, error)
+    elif isinstance(error, Conflict | AlreadyExists | NotFound):
         log.info("%s: again, because it changed meanwhile: %s", key, error)
     elif isinstance(error, ApiError | Unreachable):
         log.warning("%s: again (failure %d), because the API said: %s", key, failures + 1, error)
