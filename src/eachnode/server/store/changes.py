@@ -89,4 +89,6 @@ class Change:
 
     def _last(self) -> Document:
         assert self.old is not None
-        return at_version(self.old.document, self.version)
+        document = at_version(self.old.document, self.version)
+        document.forget_views()
+        return document

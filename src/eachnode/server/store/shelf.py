@@ -77,6 +77,8 @@ class Shelf:
             except Exception as error:  # What is committed must be told to everybody else all the same.
                 context = {"message": f"a reaction to {self.resource.qualified} failed", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)
+        if change.old is not None:
+            change.old.document.forget_views()
         return self.history.append(change)
 
     def follow(self, react: Reaction) -> None:
