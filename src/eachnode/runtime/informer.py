@@ -383,7 +383,7 @@ class Informer(Generic[View]):
         if too_old and self._gone_in_a_row == 1:
             log.info("%s: begins anew, because version %s is no longer kept", self.resource.qualified, self.version)
             return
-        self._failures += 1
+        self._failures = 0 if too_old else self._failures + 1  # Who says that a version is too old does answer.
         self.trouble = f"{self.resource.qualified}: {error}"
         pause = self._pause(error)
         log.warning("%s: tries again in %.1f s, because: %s", self.resource.qualified, pause, error)

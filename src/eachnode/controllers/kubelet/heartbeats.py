@@ -36,6 +36,11 @@ def is_stopped(node: SimulatedNode) -> bool:
     return (node.metadata.annotations or {}).get(STOPPED) == "true"
 
 
+def _is_doubted(node: SimulatedNode) -> bool:
+    """Whether somebody has said of the node that it is not heard of."""
+    return any(each.status == "Unknown" for each in node.status.conditions or ())
+
+
 class Heartbeats:
     """The signs of life of all simulated nodes, each at its own beat."""
 
@@ -85,7 +90,7 @@ class Heartbeats:
         if node is None or name not in self._beating:
             return
         try:
-            if now >= self._beating[name]:
+            if now >= self._beating[name] or _is_doubted(node):
                 self._beating[name] = now + self._options.status_every
                 await self._post_status(node, now)
             await self._renew_lease(node, now)
