@@ -1,4 +1,4 @@
-"""What must hold once everything has come to rest: every DaemonSet complete, its status true, nobody waiting, nobody busy."""
+"""What must hold once everything has come to rest: all DaemonSets complete, statuses true, nobody waiting or busy."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Gates: between one process and the server, where both can die.
 
 A process that was killed sends nothing more, whatever its coroutines still try while they are cancelled; an answer of a
-server that was killed meanwhile never arrives, whatever it would have been. Every request that passes is counted, and who
-asked for the end of an object is remembered, so that the checks from outside know whose hand it was.
+server that was killed meanwhile never arrives, whatever it would have been. Every request that passes is counted, and
+who asked for the end of an object is remembered, so that the checks from outside know whose hand it was.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from eachnode.simulation.story import Line
 from eachnode.simulation.time_of_day import parse_duration
 from eachnode.simulation.world import World
 
-REST = 420.0  # Seconds in which nobody may write: longer than any patience of a loop (300 s for an expected pod).
-BREATH = 90.0  # Seconds before that in which the last echoes may be written: events, taints, back-off.
+BREATH = 60.0  # Seconds after all has settled in which the last echoes may be written: events, taints, back-off.
 
 
 @dataclass(slots=True)
@@ -144,13 +143,14 @@ class _Run:
 
     async def _rest(self) -> None:
         """Once settled, nobody has anything left to write."""
-        world = self._world
+        world, rest = self._world, parse_duration(self._scenario.rest_for)
         await asyncio.sleep(BREATH)
         world.writes.clear()
-        await asyncio.sleep(REST)
+        await asyncio.sleep(rest)
+        world.look_for_the_waiting(asyncio.get_running_loop().time())
         written = restless(world.writes)
         if written:
-            world.break_with(f"EverythingRests: {len(written)} writes in {REST:g} s of rest: {', '.join(written[:4])}")
+            world.break_with(f"EverythingRests: {len(written)} writes in {rest:g} s of rest: {', '.join(written[:4])}")
         if self._scenario.settles:
             for sentence in unsettled(world.truth, world.clock.now()):
                 world.break_with(f"EverythingSettles: no longer: {sentence}")

@@ -46,6 +46,7 @@ class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     """One thing that happens."""
 
     at: Duration | None = None
+    after: Duration = 0  # A pause before the step.
     apply: list[dict[str, Any]] = []
     patch: dict[str, dict[str, Any]] = {}  # "daemonset/d" → merge patch.
     delete: list[str] = []
@@ -61,7 +62,6 @@ class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     restart_server: bool = False
     jump_clock: Duration | None = None
     away: Duration = 5
-    wait: Duration | None = None
     expect: Expectation | None = None
     never: Expectation | None = None  # Must not hold at any moment of the time `within`.
     within: Duration = "2m"
@@ -92,10 +92,11 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     without: list[str] = []
     faults: list[FaultLine] = []
     chaos: bool = True  # Whether the seed may draw faults of its own.
-    chaos_until: Duration = "4m"
+    chaos_until: Duration = "100s"
     restarts: bool = False  # Whether the seed may draw a restart of the server.
     settles: bool = True  # Whether everything is complete in the end.
     settle_within: Duration = "10m"
+    rest_for: Duration = "7m"  # Longer than any patience of a loop (5 minutes for an expected pod).
     rests: bool = True  # Whether nobody writes anything any more in the end.
     at_most_writes: dict[str, int] = {}  # Component → writes in the whole run.
 
@@ -140,12 +141,12 @@ def scenario_from(tree: Any, origin: str = "the scenario") -> Scenario:
     try:
         scenario = msgspec.convert(tree, Scenario)
         for step in scenario.steps:
-            for each in (step.at, step.jump_clock, step.away, step.wait, step.within):
+            for each in (step.at, step.after, step.jump_clock, step.away, step.within):
                 if each is not None:
                     parse_duration(each)
         for line in (*scenario.faults,):
             parse_duration(line.start), parse_duration(line.until)
-        for each in (scenario.heartbeat, scenario.chaos_until, scenario.settle_within):
+        for each in (scenario.heartbeat, scenario.chaos_until, scenario.settle_within, scenario.rest_for):
             parse_duration(each)
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidScenario(f"{origin}: {error}") from error

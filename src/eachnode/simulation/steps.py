@@ -37,6 +37,7 @@ class Performer:
         for step in self._scenario.steps:
             if step.at is not None:
                 await asyncio.sleep(max(0.0, parse_duration(step.at) - loop.time()))
+            await asyncio.sleep(parse_duration(step.after))
             await self._step(step)
 
     async def _step(self, step: Step) -> None:
@@ -53,8 +54,6 @@ class Performer:
         if step.act or step.taint or step.untaint:
             await self._on_nodes(step)
         await self._blows(step)
-        if step.wait is not None:
-            await asyncio.sleep(parse_duration(step.wait))
         if step.expect is not None:
             await self._await(step.expect, parse_duration(step.within))
         if step.never is not None:

@@ -36,6 +36,7 @@ from eachnode.simulation.time_of_day import SettableClock
 from eachnode.simulation.truth import Commit, Truth
 
 SLACK_CALM, SLACK_TROUBLED = 2.0, 120.0  # How old a loop's knowledge may be, in seconds, without and with faults.
+LONGEST_WAIT = 30.0  # Seconds for which somebody may seem to wait in vain: while an answer takes its time.
 AFTERMATH = 120.0  # Seconds for which a fault that is over may still matter.
 
 
@@ -61,6 +62,7 @@ class World:
         self.writes: list[tuple[Resource, Key]] = []  # Since somebody last emptied it.
         self.invariants = [each(self.truth, self.ledger, self.slack) for each in ALWAYS]
         self._episodes: dict[str, list[Episode]] = {}  # What each process suffers from now.
+        self._waiting: dict[str, float] = {}  # Who seems to wait in vain, and since when.
         self._processes: dict[str, Process] = {}
         self._lives: Counter[str] = Counter()
         self._troubled_until = float("-inf")
@@ -146,8 +148,14 @@ class World:
         for invariant in self.invariants:
             for sentence in invariant.after(commit):
                 self.break_with(f"{type(invariant).__name__}: {sentence}")
-        for controller in self._all_controllers():
-            for sentence in waiting_in_vain(controller):
+        self.look_for_the_waiting(commit.at)
+
+    def look_for_the_waiting(self, at: float) -> None:
+        """Nobody waits for long for an event that came; for a moment they may, while an answer is on its way."""
+        waiting = {sentence for each in self._all_controllers() for sentence in waiting_in_vain(each)}
+        self._waiting = {sentence: self._waiting.get(sentence, at) for sentence in sorted(waiting)}
+        for sentence, since in self._waiting.items():
+            if at - since > LONGEST_WAIT:
                 self.break_with(f"NobodyWaitsInVain: {sentence}")
 
     def _all_controllers(self) -> Iterator[DaemonSetController]:
