@@ -24,8 +24,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scheduler": ("eachnode.cli.scheduler", "The scheduler alone, on any cluster."),
     "kubelet": ("eachnode.cli.kubelet", "Simulated nodes on any cluster."),
     "why": ("eachnode.cli.why", "What is so on each node, and why."),
+    "get": ("eachnode.cli.get", "Show DaemonSets, pods, nodes, revisions and events."),
+    "apply": ("eachnode.cli.apply", "Make objects as their files say."),
+    "delete": ("eachnode.cli.delete", "Delete DaemonSets, pods, nodes."),
+    "set": ("eachnode.cli.set", "Change the images of a DaemonSet."),
     "rollout": ("eachnode.cli.rollout", "Follow an update, look at its history, undo it, restart every pod."),
+    "events": ("eachnode.cli.events", "What was told of a DaemonSet and its pods."),
     "node": ("eachnode.cli.node", "Add, remove, stop, start, reboot or drain simulated nodes."),
+    "completion": ("eachnode.cli.completion", "Shell completion for bash, zsh or fish."),
+    "bench": ("eachnode.cli.bench", "Measure speed and memory on this machine."),
 }
 
 

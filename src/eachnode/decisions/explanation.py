@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from eachnode.decisions.backoff import Backoff
 from eachnode.decisions.eligibility import Objection
 from eachnode.decisions.explanation_of_pods import NodeTold, PodTold, ended, leaving, progress
 from eachnode.decisions.explanation_of_rollouts import Pace, pace_of
@@ -51,7 +50,7 @@ class Scene:
     def revision_of(self, pod: Pod) -> str:
         """The revision of a pod in words."""
         number = self.numbers.get(pod.revision_hash)
-        return f"revision {number}" if number else f"revision {pod.revision_hash or 'unknown to the history'}"
+        return f"revision {number or pod.revision_hash}" if number or pod.revision_hash else "no revision"
 
 
 def explain_fleet(scene: Scene) -> Iterator[Answer]:
@@ -65,13 +64,13 @@ def explain_slot(scene: Scene, slot: Slot) -> Answer:
     assert slot.reading is not None  # The fleet has been refreshed.
     match slot.reading.state:
         case State.REFUSED:
-            return _refused(slot)
+            return _refused(scene, slot)
         case State.VACANT:
             return _vacant(scene, slot)
         case State.SERVING:
             return _serving(scene, slot)
         case State.UNWANTED | State.LINGERING:
-            return _misplaced(slot)
+            return _misplaced(scene, slot)
         case State.LEAVING | State.STRANDED:
             return _leaving(scene, slot)
         case State.FAILED:
@@ -89,8 +88,10 @@ def _reasons(objections: tuple[Objection, ...]) -> tuple[Reason, ...]:
     return tuple(Reason(objection.because, objection.remedy) for objection in objections)
 
 
-def _refused(slot: Slot) -> Answer:
-    assert slot.verdict is not None
+def _refused(scene: Scene, slot: Slot) -> Answer:
+    if slot.verdict is None:  # All that is left of the node is a pod that has ended and is being deleted.
+        kind, summary, reasons = leaving(slot.pods[0], None, scene.now)
+        return Answer(slot.node, kind, summary, reasons, slot.pods[0].name)
     return Answer(slot.node, Kind.REFUSED, slot.verdict.because, _reasons(slot.verdict.objections))
 
 
@@ -128,13 +129,17 @@ def _serving(scene: Scene, slot: Slot) -> Answer:
     return Answer(slot.node, Kind.RUNNING, "runs the newest template", (), pod.name)
 
 
-def _misplaced(slot: Slot) -> Answer:
+def _misplaced(scene: Scene, slot: Slot) -> Answer:
     """A pod where none would be started: it must leave, or may stay."""
     assert slot.verdict is not None
     pod = slot.alive[0]
     if slot.tolerated:
         summary = f"keeps its pod, but would get no new one: {slot.verdict.because}"
-        return Answer(slot.node, Kind.LINGERING, summary, _reasons(slot.verdict.objections), pod.name)
+        reasons = _reasons(slot.verdict.objections)
+        if scene.fleet.aim.available_from(pod) > scene.now:
+            trouble = _starting(scene, slot, pod)
+            summary, reasons = f"{summary}; and it does not serve: {trouble.summary}", (*reasons, *trouble.reasons)
+        return Answer(slot.node, Kind.LINGERING, summary, reasons, pod.name)
     objections = tuple(objection for objection in slot.verdict.objections if objection.evicts)
     because = "; ".join(objection.because for objection in objections)
     summary = f"has a pod that must leave: {because}"
@@ -162,17 +167,18 @@ def _next_try(scene: Scene, slot: Slot, pod: Pod) -> Reason:
     if until > scene.now:
         wait = moment(until, scene.now)
         return Reason(
-            f"it failed before, so it is replaced at {wait}",
+            f"pods failed here before, so it is replaced at {wait}",
             "repair what makes it fail; a changed spec is tried at once",
         )
     return Reason("it is replaced in the controller's next pass, unless it failed shortly before", "")
 
 
-def replay_failures(backoff: Backoff, told: Mapping[str, tuple[float, ...]], generation: int) -> None:
+def replay_failures(fleet: Fleet, told: Mapping[str, tuple[float, ...]], now: float) -> None:
     """Open the windows again that the controller opened, from the moments at which it told of failed pods."""
-    for node, moments in told.items():
-        for when in sorted(moments):
-            backoff.advance(node, generation, when)
+    for node in sorted(told):
+        for when in sorted(told[node]):
+            fleet.failed_pod_goes(node, when)
+    fleet.refresh(now)
 
 
 def _crowded(slot: Slot) -> Answer:

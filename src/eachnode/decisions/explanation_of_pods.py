@@ -134,10 +134,10 @@ def _when(text: str, now: float) -> str:
 
 def leaving(pod: Pod, node: NodeTold | None, now: float) -> Told:
     """A pod whose deletion has begun, or whose node is gone."""
-    since = f" since {_when(pod.metadata.deletion_timestamp, now)}" if pod.metadata.deletion_timestamp else ""
+    by = f" by {_when(pod.metadata.deletion_timestamp, now)}" if pod.metadata.deletion_timestamp else ""
     held = ", ".join(pod.metadata.finalizers or ())
     if held:
-        because = f"{pod.name} is to be gone{since}, and is held by the finalizers {held}"
+        because = f"{pod.name} should be gone{by}, and is held by the finalizers {held}"
         return Kind.LEAVING, f"is held by the finalizers {held}", (Reason(because, "see to whoever set them"),)
     if node is None:
         because = (
@@ -146,15 +146,13 @@ def leaving(pod: Pod, node: NodeTold | None, now: float) -> Told:
         return Kind.NODE_GONE, "the node is gone, its pod is left", (Reason(because, ""),)
     trouble = node.trouble(now)
     if trouble is not None and pod.spec.node_name:
-        because = (
-            f"{pod.name} is to be gone{since}, and only its node can confirm that it has stopped: {trouble.because}"
-        )
+        because = f"{pod.name} should be gone{by}, and only its node can confirm that it has stopped: {trouble.because}"
         remedy = (
             "bring the node back, remove it, or give it the taint "
             "node.kubernetes.io/out-of-service:NoExecute once it is surely off"
         )
         return Kind.DEAD, "its pod cannot end, because the node is not ready", (Reason(because, remedy),)
-    return Kind.LEAVING, "its pod is stopping", (Reason(f"{pod.name} is to be gone{since}; a new one follows", ""),)
+    return Kind.LEAVING, "its pod is stopping", (Reason(f"{pod.name} should be gone{by}", ""),)
 
 
 def ended(pod: Pod, told: PodTold | None) -> tuple[str, str]:
@@ -167,7 +165,7 @@ def ended(pod: Pod, told: PodTold | None) -> tuple[str, str]:
     ends = [f"container {each.name} {_end(each.state.terminated)}" for each in containers if each.state.terminated]
     reason = told.status.reason or next(iter(ends), "")
     summary = f"its pod has failed: {reason}" if reason else "its pod has failed"
-    details = ": ".join(filter(None, (told.status.reason, told.status.message or ", ".join(ends))))
+    details = ": ".join(filter(None, (told.status.reason, told.status.message, ", ".join(ends))))
     return summary, f"{pod.name} has failed{': ' if details else ''}{details}"
 
 

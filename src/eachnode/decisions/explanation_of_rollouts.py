@@ -58,15 +58,19 @@ def _held_up(daemonset: DaemonSet, fleet: Fleet, steps: Mapping[str, str], now: 
         return (Reason(f"its turn comes after {and_others(sorted(steps))}", ""),)
     spenders = _spenders(fleet, allowed)
     if allowed.surge:
-        limit = f"maxSurge lets {allowed.surge} nodes hold two pods at a time"
+        limit = f"maxSurge allows {_nodes(allowed.surge)} to hold two pods at a time"
         remedy = "see what is in the way on these nodes, or raise maxSurge"
     else:
-        limit = f"maxUnavailable lets {allowed.unavailable} nodes be out of service at a time"
+        limit = f"maxUnavailable allows {_nodes(allowed.unavailable)} to be out of service at a time"
         remedy = "see what is in the way on these nodes, or raise maxUnavailable"
     if spenders:
-        because = f"{limit}, and {and_others(spenders)} {'is' if len(spenders) == 1 else 'are'}"
+        because = f"{limit}, and {and_others(spenders)} {'is' if len(spenders) == 1 else 'are'} now"
         return (Reason(because, remedy), *_waits(fleet, spenders, now))
     return (Reason("the controller replaces it in a pass to come", ""),)
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
 
 
 def _spenders(fleet: Fleet, allowed: Budget) -> list[str]:

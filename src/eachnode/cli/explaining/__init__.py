@@ -1,0 +1,1 @@
+"""What `why` and `plan` look at, and how they say it."""

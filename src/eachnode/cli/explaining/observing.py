@@ -1,0 +1,208 @@
+"""One DaemonSet as it is now, listed once: by the controller's own bookkeeping, and with what else explains it.
+
+Of each list one page is held at a time. Pods are decoded as decisions read them; in full only those that do not serve.
+All other pods of the cluster are asked for only where a pod has no node, and then, as a rule, only those of that node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from eachnode.cli.errands import each, find
+from eachnode.cli.failures import Failure
+from eachnode.cli.live import Look, look_at
+from eachnode.client.door import Door
+from eachnode.controllers.daemonset.charge import Charge
+from eachnode.controllers.daemonset.observe import World, concerns_daemonsets
+from eachnode.controllers.daemonset.options import DaemonSetOptions
+from eachnode.decisions.explanation import Scene, replay_failures
+from eachnode.decisions.explanation_of_pods import NodeTold, PodTold
+from eachnode.decisions.scheduling import Landscape, explain, survey
+from eachnode.decisions.slots import State
+from eachnode.objects.clock import Clock, seconds
+from eachnode.objects.daemonset import DaemonSet
+from eachnode.objects.meta import Key, Metadata, MetadataOnly
+from eachnode.objects.node import Node
+from eachnode.objects.pod import Pod
+from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, EVENTS, NAMESPACES, NODES, PODS
+from eachnode.objects.revision import ControllerRevision
+from eachnode.objects.status import Forbidden
+from eachnode.objects.workload import WorkloadPod
+
+FEW = 16  # Nodes whose pods are asked for node by node; with more of them one list of all pods is cheaper.
+
+
+@dataclass(slots=True)
+class Observed:
+    """What was listed about one DaemonSet."""
+
+    charge: Charge
+    look: Look
+    nodes: dict[str, NodeTold]
+    pods: dict[str, PodTold] = field(default_factory=dict)  # By uid: those that do not serve.
+
+
+async def observe_now(door: Door, clock: Clock, name: str, namespace: str) -> Observed:
+    """List all that belongs to one DaemonSet, once."""
+    daemonset = (await find(door, DAEMON_SETS, name, namespace)).read(DaemonSet)
+    nodes, told = await list_nodes(door)
+    return await observe_with(door, clock, daemonset, nodes, told)
+
+
+async def list_nodes(door: Door) -> tuple[dict[Key, Node], dict[str, NodeTold]]:
+    """All nodes: as placement sees them, and with what they tell of themselves."""
+    nodes: dict[Key, Node] = {}
+    told: dict[str, NodeTold] = {}
+    async for document in each(door, NODES):
+        node = document.read(Node)
+        nodes[node.metadata.key] = node
+        told[node.name] = document.read(NodeTold)
+    return nodes, told
+
+
+async def observe_with(
+    door: Door, clock: Clock, daemonset: DaemonSet, nodes: dict[Key, Node], told: dict[str, NodeTold]
+) -> Observed:
+    """List what belongs to this DaemonSet, its nodes being known."""
+    world = World(nodes, lambda _: None, DaemonSetOptions())
+    world.daemonset_changed(None, daemonset)
+    charge = world.charges[daemonset.metadata.key]
+    if charge.problem:
+        raise Failure(f"daemonset {daemonset.name} is left alone by the controller, because {charge.problem}")
+    labels = charge.selector.text
+    pods: dict[str, PodTold] = {}
+    async for document in each(door, CONTROLLER_REVISIONS, daemonset.metadata.namespace, labels=labels):
+        revision = document.read(ControllerRevision)
+        if concerns_daemonsets(revision):
+            world.revision_changed(None, revision)
+    async for document in each(door, PODS, daemonset.metadata.namespace, labels=labels):
+        pod = document.read(Pod)
+        if concerns_daemonsets(pod):
+            world.pod_changed(None, pod)
+            if not pod.is_ready or pod.is_terminating:
+                pods[pod.uid] = document.read(PodTold)
+    look = look_at(charge, clock.now())
+    assert look is not None  # There is no problem with it.
+    return Observed(charge, look, told, pods)
+
+
+async def scene_of(door: Door, clock: Clock, observed: Observed, only: str = "") -> Scene:
+    """What was observed, with what else is needed to explain it, or one node of it."""
+    look, fleet = observed.look, observed.look.fleet
+    concerned = [fleet.slots[only]] if only in fleet.slots else list(fleet.slots.values())
+    states = fleet.tally.states  # Of all slots: what is so elsewhere can hold up this one.
+    failed_create = ""
+    if states[State.VACANT] or states[State.FAILED]:
+        stories = await _stories(door, look.daemonset)
+        failed_create = stories.failed_create
+        replay_failures(fleet, _since_template(stories.failures, look), clock.now())
+    unplaced = [pod for slot in concerned for pod in slot.alive if _waits_for_a_place(pod, observed)]
+    landscape = await _landscape(door, unplaced, observed) if unplaced else None
+    return Scene(
+        look.daemonset, fleet, look.history, clock.now(), observed.nodes, observed.pods, landscape, failed_create
+    )
+
+
+def _waits_for_a_place(pod: Pod, observed: Observed) -> bool:
+    return not pod.spec.node_name and not pod.is_over and pod.uid in observed.pods
+
+
+# Events
+
+
+class _Subject(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    uid: str = ""
+
+
+class _Event(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    metadata: Metadata
+    involved_object: _Subject = _Subject()
+    reason: str = ""
+    message: str = ""
+    last_timestamp: str | None = None
+    event_time: str | None = None
+
+    @property
+    def when(self) -> float:
+        text = self.last_timestamp or self.event_time or self.metadata.creation_timestamp
+        try:
+            return seconds(text) if text else 0.0
+        except ValueError:
+            return 0.0
+
+
+@dataclass(slots=True)
+class _Stories:
+    failed_create: str = ""
+    failures: dict[str, tuple[float, ...]] = field(default_factory=dict)  # By node: when a failed pod was removed.
+
+
+_FAILED_POD = re.compile(r"Found failed daemon pod \S+ on node (\S+), will try to kill it")
+
+
+async def _stories(door: Door, daemonset: DaemonSet) -> _Stories:
+    """What the controller's events tell of creations that failed and of pods that did."""
+    stories = _Stories()
+    newest_create: tuple[float, str] = (0.0, "")
+    newest_success = 0.0
+    fields = f"involvedObject.uid={daemonset.uid}"
+    try:
+        async for document in each(door, EVENTS, daemonset.metadata.namespace, fields=fields):
+            event = document.read(_Event)
+            if event.reason == "FailedCreate":
+                newest_create = max(newest_create, (event.when, event.message.removeprefix("Error creating: ")))
+            elif event.reason == "SuccessfulCreate":
+                newest_success = max(newest_success, event.when)
+            elif (match := _FAILED_POD.search(event.message)) is not None:
+                stories.failures[match[1]] = (*stories.failures.get(match[1], ()), event.when)
+    except Forbidden:
+        return stories  # Explanations do without events then.
+    if newest_create[0] >= newest_success and newest_create[1]:  # Events count in whole seconds.
+        stories.failed_create = newest_create[1]
+    return stories
+
+
+def _since_template(failures: dict[str, tuple[float, ...]], look: Look) -> dict[str, tuple[float, ...]]:
+    """Those since the newest template: a changed spec gets a new chance."""
+    current = look.history.current
+    began = seconds(current.metadata.creation_timestamp) if current and current.metadata.creation_timestamp else 0.0
+    return {node: tuple(when for when in moments if when >= began) for node, moments in failures.items()}
+
+
+# Room
+
+
+async def _landscape(door: Door, unplaced: list[Pod], observed: Observed) -> Landscape:
+    """The nodes that the unplaced pods are for, and what is on them; the whole cluster where that is not enough."""
+    targets = {pod.target for pod in unplaced}
+    namespaces = await _namespace_labels(door)
+    if len(targets) <= FEW:
+        pods = [pod async for pod in _pods_of(door, sorted(targets))]
+        landscape = survey(observed.nodes.values(), pods, namespaces)
+        if all(_has_answer(observed.pods[pod.uid], landscape) for pod in unplaced):
+            return landscape
+    everything = [document.read(WorkloadPod) async for document in each(door, PODS)]
+    return survey(observed.nodes.values(), everything, namespaces)
+
+
+def _has_answer(pod: PodTold, landscape: Landscape) -> bool:
+    """Whether something on the pod's own node is in its way already."""
+    return bool(pod.spec.scheduling_gates) or any(answer.objections for answer in explain(pod, landscape))
+
+
+async def _pods_of(door: Door, targets: Iterable[str]) -> AsyncIterator[WorkloadPod]:
+    for target in (*targets, ""):  # And of no node: room may be promised to them.
+        async for document in each(door, PODS, fields=f"spec.nodeName={target}"):
+            yield document.read(WorkloadPod)
+
+
+async def _namespace_labels(door: Door) -> dict[str, dict[str, str]]:
+    try:
+        found = [document.read(MetadataOnly).metadata async for document in each(door, NAMESPACES)]
+    except Forbidden:
+        return {}  # Terms that select namespaces by label then match none.
+    return {metadata.name: metadata.labels or {} for metadata in found}
