@@ -219,6 +219,26 @@ async def test_a_late_create_makes_no_second_pod_either() -> None:
         play.door.interfere = None
         await play.settle()
         assert await play.pods_by_node() == {"n1": [name]}
+        assert not charge.unanswered
+        assert charge.expectations.satisfied(play.clock.now())
+
+
+async def test_a_name_that_somebody_else_has_taken_is_not_tried_for_ever() -> None:
+    async with stage("n1") as play:
+
+        async def lose_request(call: Call) -> None:
+            if call.verb == "create" and call.resource is PODS:
+                raise Unreachable("no answer, and nothing was done")
+
+        play.door.interfere = lose_request
+        controller = await play.controller()
+        await play.daemonset()
+        await play.settle(1)
+        (charge,) = controller.charges.values()
+        await play.pod(charge.unanswered["n1"], "n1")
+        play.door.interfere = None
+        await play.until_serving(1)
+        assert len(await play.pods()) == 2
 
 
 @pytest.mark.behaviour(176)

@@ -69,6 +69,8 @@ class Charge:
             text = bytes(daemonset.spec_text)
             if text == self._read_from and not self.problem:
                 return False
+            if text != self._read_from:
+                self.told_problem = ""
             self._read_from = text
             placement = Placement.of(daemonset.template)
             selector = daemonset.spec.selector
@@ -78,7 +80,9 @@ class Charge:
         self.problem = "spec.selector is missing" if selector is None else selector.problem
         if self.fleet is None:
             self.fleet = Fleet(placement, Aim(), self._options.backoff)
-        self.fleet.place(placement, nodes)
+            self.fleet.place(placement, nodes)
+        elif placement != self.fleet.placement:
+            self.fleet.place(placement, nodes)
         changed = selector != self.selector
         self.selector = selector or EVERYTHING
         return changed
@@ -91,6 +95,8 @@ class Charge:
         """A pod that refers to it."""
         key = pod.metadata.key
         self.orphan_pods.pop(key, None)
+        if self.unanswered:  # A create that got no answer has happened, if this is what became of it.
+            self.unanswered = {node: name for node, name in self.unanswered.items() if name != key.name}
         if self.fleet is not None and self.selector.matches(pod.labels):
             self.strange_pods.pop(key, None)
             self.fleet.see_pod(pod)
