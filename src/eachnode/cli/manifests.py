@@ -87,7 +87,7 @@ async def resource_of(door: Door, manifest: Manifest) -> Resource:
 
 
 async def apply_manifest(
-    door: Door, manifest: Manifest, namespace: str = "default", *, dry_run: bool = False
+    door: Door, manifest: Manifest, namespace: str = "default", *, dry_run: bool = False, force: bool = True
 ) -> tuple[Resource, Document]:
     """Server-side apply; the object as it then is."""
     resource = await resource_of(door, manifest)
@@ -99,7 +99,7 @@ async def apply_manifest(
         PatchKind.APPLY,
         where,
         field_manager=FIELD_MANAGER,
-        force=True,
+        force=force,
         dry_run=dry_run,
     )
     return resource, document

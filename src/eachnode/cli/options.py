@@ -34,9 +34,9 @@ def namespace_options(command: Command) -> Command:
 
 def namespace_option(command: Command) -> Command:
     """`-n`: in which namespace."""
-    return click.option(
-        "-n", "--namespace", default=None, metavar="NAME", help="The namespace; else the context's."
-    )(command)
+    return click.option("-n", "--namespace", default=None, metavar="NAME", help="The namespace; else the context's.")(
+        command
+    )
 
 
 def log_options(command: Command) -> Command:
@@ -111,6 +111,7 @@ class KubectlCommand(click.Command):
     BARE: ClassVar[dict[str, tuple[str, Sequence[str]]]] = {
         "--wait": ("true", ("true", "false")),
         "--watch": ("true", ("true", "false")),
+        "-w": ("true", ("true", "false")),
         "--dry-run": ("server", ("none", "client", "server")),
         "--cascade": ("background", ("background", "foreground", "orphan", "true", "false")),
         "--ignore-not-found": ("true", ("true", "false")),
@@ -128,7 +129,9 @@ class KubectlCommand(click.Command):
                 return
             default, choices = self.BARE.get(argument, ("", ()))
             following = args[position + 1] if position + 1 < len(args) else ""
-            yield f"{argument}={default}" if default and argument in known and following not in choices else argument
+            yield argument
+            if default and argument in known and following not in choices:
+                yield default
 
 
 def dry_run_option(command: Command) -> Command:

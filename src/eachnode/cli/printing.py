@@ -37,7 +37,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Columns as wide as their widest cell; nothing hangs over at the end of a line."""
     cells = [list(header), *map(list, rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(header))]
-    return [GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return [in_columns(row, widths) for row in cells]
+
+
+def in_columns(row: Sequence[str], widths: Sequence[int]) -> str:
+    """One line of a table."""
+    return GAP.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def on_terminal() -> bool:

@@ -231,9 +231,21 @@ class Cluster:
         """The kinds that can be listed, watched and deleted, from discovery."""
         return [resource for resource, kind in await discover(self.fetch) if LOOPABLE.issubset(kind.verbs)]
 
-    async def fetch(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
-        """GET any path: discovery, the version, the health."""
-        return await self._call("GET", path, query or {})
+    async def fetch(self, path: str, query: Mapping[str, str] | None = None, *, accept: str = "") -> bytes:
+        """GET any path: discovery, the version, the health, objects in another shape."""
+        return await self._call("GET", path, query or {}, accept=accept)
+
+    async def stream(self, path: str, query: Mapping[str, str], *, accept: str = "") -> AsyncIterator[bytes]:
+        """The lines of a watch of any path, in any shape, until the server ends it."""
+        response = await self._answer("GET", path, query, timeouts=self._watching, accept=accept)
+        try:
+            rest = b""
+            while chunk := await self._read_on(response):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    yield line
+        finally:
+            response.close()
 
     # One request
 
@@ -242,9 +254,9 @@ class Cluster:
             return await self._call(method, path, query, body, media)
 
     async def _call(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes = b"", media: str = ""
+        self, method: str, path: str, query: Mapping[str, str], body: bytes = b"", media: str = "", accept: str = ""
     ) -> bytes:
-        response = await self._answer(method, path, query, body, media)
+        response = await self._answer(method, path, query, body, media, accept=accept)
         try:
             return await response.read()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
@@ -261,6 +273,7 @@ class Cluster:
         media: str = "",
         *,
         timeouts: aiohttp.ClientTimeout | None = None,
+        accept: str = "",
     ) -> aiohttp.ClientResponse:
         """The successful answer to a request; sent again where the server asks for it and it does no harm."""
         url = self._url(path, query)
@@ -268,7 +281,7 @@ class Cluster:
         attempt = 0
         while True:
             attempt += 1
-            response = await self._send(method, url, body, media, timeouts or self._ordinary)
+            response = await self._send(method, url, body, media, timeouts or self._ordinary, accept)
             if response.status < 300:
                 return response
             error = await self._refusal(response)
@@ -283,9 +296,9 @@ class Cluster:
             await asyncio.sleep(min(wait, LONGEST_WAIT) * (1 + self._chance.random() / 4))
 
     async def _send(
-        self, method: str, url: URL, body: bytes, media: str, timeouts: aiohttp.ClientTimeout
+        self, method: str, url: URL, body: bytes, media: str, timeouts: aiohttp.ClientTimeout, accept: str
     ) -> aiohttp.ClientResponse:
-        headers = await self._headers(media)
+        headers = await self._headers(media, accept)
         session = await self._open()
         try:
             return await session.request(
@@ -294,8 +307,10 @@ class Cluster:
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise self._unreachable(error) from error
 
-    async def _headers(self, media: str) -> Any:
+    async def _headers(self, media: str, accept: str = "") -> Any:
         headers: dict[str, str] = {**self._fixed, **await self.access.credentials.headers()}
+        if accept:
+            headers["Accept"] = accept
         if media:
             headers["Content-Type"] = media
         elif self.access.compression:

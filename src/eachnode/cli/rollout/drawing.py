@@ -49,7 +49,7 @@ def _states(progress: Progress) -> Text:
     for state, (glyph, colour, words) in CELLS.items():
         count = progress.states.get(state, 0)
         if count:
-            told.append(glyph, colour).append(f" {count} {words}   ")
+            told.append(glyph, colour).append(f" {words}: {count}   ")
     return told
 
 
