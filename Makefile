@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.txt
 
-.PHONY: help setup up test check format lock behaviours bench simulate clean
+.PHONY: help setup up test check tidy docs reference plugin wheel format lock behaviours clean
 help: ## list these
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -24,6 +24,15 @@ check: setup ## format, lint, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.tidy
+	$(BIN)/python -m scripts.reference --check
+
+tidy: setup ## what a machine can say about the layout, each rule with its reason
+	$(BIN)/python -m scripts.tidy
+
+docs: setup ## the documentation as a site of plain files in site/
+	$(BIN)/python -m scripts.reference
+	$(BIN)/python -m scripts.site
 
 format: setup ## put the code into shape
 	$(BIN)/ruff format .
@@ -34,6 +43,14 @@ behaviours: setup ## which test covers which numbered behaviour; fails on a gap
 
 lock: setup ## renew the locked requirements (they name no package index)
 	$(BIN)/pip-compile -q --extra dev --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --allow-unsafe --strip-extras -o $(LOCK) pyproject.toml
+	$(BIN)/pip-compile -q --constraint $(LOCK) --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --allow-unsafe --strip-extras -o requirements/run.txt pyproject.toml
+	{ echo "# What building the package needs besides pip; the same lines as in dev.txt (tests/deploy keeps it so)."; sed -n '/^flit-core==/,/^    # via/{/^flit-core==/p;/^    --hash/p;}' $(LOCK); } > requirements/build.txt
+
+wheel: setup ## dist/eachnode-….whl
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --wheel-dir dist .
+
+plugin: setup ## dist/kubectl-eachnode.tar.gz and the manifest by which krew installs it; URI=… says from where
+	$(BIN)/python scripts/plugin.py $(URI)
 
 clean: ## remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build dist
