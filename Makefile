@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.txt
 
-.PHONY: help setup up test check tidy docs reference plugin wheel format lock behaviours clean
+.PHONY: help setup up test check tidy docs bench simulate plugin wheel format lock behaviours clean
 help: ## list these
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
@@ -24,8 +24,6 @@ check: setup ## format, lint, types, import contracts
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m scripts.tidy
-	$(BIN)/python -m scripts.reference --check
 
 tidy: setup ## what a machine can say about the layout, each rule with its reason
 	$(BIN)/python -m scripts.tidy
