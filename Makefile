@@ -39,6 +39,9 @@ format: setup ## put the code into shape
 behaviours: setup ## which test covers which numbered behaviour; fails on a gap
 	$(BIN)/python scripts/behaviours.py
 
+bench: setup ## measure speed and memory beside the goals, and write the numbers down (some twenty minutes)
+	$(BIN)/eachnode bench --json benchmarks/results/$$(date -u +%Y-%m-%d)-$$(git rev-parse --short HEAD).json
+
 lock: setup ## renew the locked requirements (they name no package index)
 	$(BIN)/pip-compile -q --extra dev --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --allow-unsafe --strip-extras -o $(LOCK) pyproject.toml
 	$(BIN)/pip-compile -q --constraint $(LOCK) --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --allow-unsafe --strip-extras -o requirements/run.txt pyproject.toml
