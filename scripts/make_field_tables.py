@@ -168,6 +168,7 @@ FACTS = {
         ImageVolumeStatus: imageRef:o
         KeyToPath: mode:p user:p
         Lifecycle: stopSignal:p=.Signal
+        LimitRangeSpec: limits:n
         LimitRangeItem: type=.LimitType max=.ResourceList min=.ResourceList default=.ResourceList
           defaultRequest=.ResourceList maxLimitRequestRatio=.ResourceList
         LoadBalancerIngress: ipMode:p=.LoadBalancerIPMode
@@ -210,7 +211,7 @@ FACTS = {
         PodVolumeHealth: lastTransitionTime:a
         PortStatus: protocol=.Protocol error:p
         Probe: terminationGracePeriodSeconds:p
-        ProjectedVolumeSource: sources:k defaultMode:p defaultUser:p
+        ProjectedVolumeSource: sources:n defaultMode:p defaultUser:p
         ResourceFieldSelector: divisor:a
         ResourceHealth: resourceID=.ResourceID health=.ResourceHealthStatus message:p
         ResourceQuotaSpec: hard=.ResourceList scopes=[].ResourceQuotaScope

@@ -33,10 +33,17 @@ class ApiServer:
     """A small Kubernetes API, without HTTP."""
 
     def __init__(
-        self, store: Store, kinds: Iterable[Kind], *, clock: Clock, chance: Chance, admission: Sequence[Admission] = ()
+        self,
+        store: Store,
+        kinds: Iterable[Kind],
+        *,
+        clock: Clock,
+        chance: Chance,
+        admission: Sequence[Admission] = (),
+        judges: Sequence[Admission] = (),
     ) -> None:
         self.store = store
-        self.registry = Registry(store, kinds, clock=clock, chance=chance, admission=admission)
+        self.registry = Registry(store, kinds, clock=clock, chance=chance, admission=admission, judges=judges)
 
     # What is served ---------------------------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ Each file in `kinds/` makes one or more `Kind` values. Rules get plain mutable t
 the field tables: types right, unknown fields gone, empty optional fields dropped) and change them in place or yield
 what is wrong with them. They run in this order:
 
-    create   shape → default → prepare_create → admission → validate
-    update   shape → default → prepare_update → admission → validate (unless `whole_update`), validate_update
+    create   shape → default → admission → prepare_create → validate → judges
+    update   shape → default → prepare_update → admission → validate (unless `whole_update`), validate_update → judges
     status   shape → default → prepare_status → validate_status
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from eachnode.objects.clock import Chance, Clock
-from eachnode.server.admission import default_admission
+from eachnode.server.admission import default_admission, default_judges
 from eachnode.server.api_server import ApiServer
 from eachnode.server.custom_kinds import CustomKinds
 from eachnode.server.kinds import BUILT_IN
@@ -15,7 +15,8 @@ from eachnode.server.store import Store
 
 def make_server(store: Store, *, clock: Clock, chance: Chance) -> ApiServer:
     """The API over what the store holds."""
-    return ApiServer(store, BUILT_IN, clock=clock, chance=chance, admission=default_admission())
+    steps, judges = default_admission(), default_judges()
+    return ApiServer(store, BUILT_IN, clock=clock, chance=chance, admission=steps, judges=judges)
 
 
 async def furnish(server: ApiServer) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from eachnode.objects.resources import NAMESPACES, Resource
 from eachnode.objects.status import ApiError
-from eachnode.server.admission import default_admission
+from eachnode.server.admission import default_admission, default_judges
 from eachnode.server.api_server import ApiServer
 from eachnode.server.kind import Tree
 from eachnode.server.kinds import BUILT_IN
@@ -32,7 +32,8 @@ class World:
     def __init__(self) -> None:
         store = Store.open(":memory:", clock=StillClock())
         chance = random.Random(1)
-        self.server = ApiServer(store, BUILT_IN, clock=StillClock(), chance=chance, admission=default_admission())
+        steps, judges = default_admission(), default_judges()
+        self.server = ApiServer(store, BUILT_IN, clock=StillClock(), chance=chance, admission=steps, judges=judges)
 
     async def create(self, resource: Resource, namespace: str = "", **fields: Any) -> Tree:
         """The object that was made."""

@@ -1,7 +1,7 @@
-"""What a default cluster asks of every write before it is judged: steps that complete an object or refuse it.
+"""What a default cluster asks of every write: steps that complete an object or refuse it.
 
-They run in this order, between a kind's own preparation and its validation. A step reads what else there is, and never
-writes.
+Some run before an object is validated, so that they may complete it; others judge what has turned out to be valid. Each
+of the two goes in this order. A step reads what else there is, and never writes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from eachnode.server.admission.default_tolerations import DefaultTolerations
+from eachnode.server.admission.limit_ranges import LimitCheck, LimitDefaults
 from eachnode.server.admission.namespace_lifecycle import NamespaceLifecycle
 from eachnode.server.admission.new_node_taint import NewNodeTaint
 from eachnode.server.admission.pod_priority import PodPriority
@@ -27,16 +28,20 @@ class Admission(Protocol):
 
 
 def default_admission() -> tuple[Admission, ...]:
-    """The steps of a default cluster; they keep notes between calls, so each server has its own."""
+    """The steps before validation; they keep notes between calls, so each server has its own."""
     return (
         NamespaceLifecycle(),
+        LimitDefaults(),
         NewNodeTaint(),
         PodPriority(),
         DefaultTolerations(),
-        SingleDefaultClass(),
         ServiceAddresses(),
-        QuotaCheck(),
     )
 
 
-__all__ = ["Admission", "default_admission"]
+def default_judges() -> tuple[Admission, ...]:
+    """The steps that look at valid objects only."""
+    return (LimitCheck(), SingleDefaultClass(), QuotaCheck())
+
+
+__all__ = ["Admission", "default_admission", "default_judges"]

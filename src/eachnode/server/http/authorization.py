@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from eachnode.objects.document import Document, View
 from eachnode.objects.resources import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, ROLE_BINDINGS, ROLES, Resource
 from eachnode.objects.status import Details, Forbidden
-from eachnode.server.http.rbac import EVERYTHING, Ask, Binding, Role, RoleBook, Rule, allows
+from eachnode.server.http.rbac import EVERYTHING, Ask, Binding, Given, Role, RoleBook, Rule, allows
 from eachnode.server.kind import Caller
 
 RBAC_KINDS = (ROLES, ROLE_BINDINGS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS)
@@ -24,7 +24,12 @@ class Decision:
     """Whether it is allowed, and what else there is to say."""
 
     allowed: bool
-    reason: str = ""
+    cause: str | Given = ""
+
+    @property
+    def reason(self) -> str:
+        """The same in the reference's words."""
+        return f"RBAC: allowed by {self.cause}" if isinstance(self.cause, Given) else self.cause
 
 
 class Authorizer:
@@ -38,13 +43,15 @@ class Authorizer:
         self._seen: tuple[int, ...] = ()
 
     def allowed(self, caller: Caller, ask: Ask) -> Decision:
-        """Whether the caller may do it, and if not, which roles could not be found."""
+        """Whether the caller may do it, and by which binding, or which roles could not be found."""
         if EVERYTHING in caller.groups:
             return Decision(True)
         missing: list[str] = []
-        for rule in self.book().rules_for(caller, ask.namespace, missing):
-            if allows(rule, ask):
-                return Decision(True)
+        book = self.book()
+        for given in book.given_to(caller, ask.namespace):
+            for rule in book.rules_of(given.binding.role_ref, given.namespace, missing):
+                if allows(rule, ask):
+                    return Decision(True, given)
         return Decision(False, _resolution(missing))
 
     def rules_for(self, caller: Caller, namespace: str) -> tuple[Rule, ...]:

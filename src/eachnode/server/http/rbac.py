@@ -100,6 +100,22 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """A binding that means somebody, the first of its subjects that does, and the namespace it counts in (or all)."""
+
+    binding: Binding
+    subject: Subject
+    namespace: str
+
+    def __str__(self) -> str:
+        about, ref, subject = self.binding.metadata, self.binding.role_ref, self.subject
+        kind = "RoleBinding" if self.namespace else "ClusterRoleBinding"
+        name = f"{about.name}/{about.namespace}" if self.namespace else about.name
+        whom = f"{subject.name}/{subject.namespace or self.namespace}" if subject.kind == "ServiceAccount" else subject.name
+        return f'{kind} "{name}" of {ref.kind} "{ref.name}" to {subject.kind} "{whom}"'
+
+
+@dataclass(frozen=True, slots=True)
 class RoleBook:
     """All roles and bindings there are."""
 
@@ -110,12 +126,17 @@ class RoleBook:
 
     def rules_for(self, caller: Caller, namespace: str, missing: list[str] | None = None) -> Iterator[Rule]:
         """The rules that apply to somebody in a namespace; roles that bindings name in vain go to `missing`."""
+        for given in self.given_to(caller, namespace):
+            yield from self.rules_of(given.binding.role_ref, given.namespace, missing)
+
+    def given_to(self, caller: Caller, namespace: str) -> Iterator[Given]:
+        """The bindings that mean somebody in a namespace, those of the whole cluster first."""
         for binding in self.cluster_bindings:
-            if _applies(binding, caller, ""):
-                yield from self.rules_of(binding.role_ref, "", missing)
+            if (subject := _subject_of(binding, caller, "")) is not None:
+                yield Given(binding, subject, "")
         for binding in self.bindings.get(namespace, ()) if namespace else ():
-            if _applies(binding, caller, namespace):
-                yield from self.rules_of(binding.role_ref, namespace, missing)
+            if (subject := _subject_of(binding, caller, namespace)) is not None:
+                yield Given(binding, subject, namespace)
 
     def rules_of(self, ref: RoleRef, namespace: str, missing: list[str] | None = None) -> Iterator[Rule]:
         """The rules of the role that a binding refers to."""
@@ -182,8 +203,8 @@ def quoted_list(values: Iterable[str]) -> str:
     return "[" + " ".join(f'"{value}"' for value in values) + "]"
 
 
-def _applies(binding: Binding, caller: Caller, namespace: str) -> bool:
-    return any(subject.means(caller, namespace) for subject in binding.subjects or ())
+def _subject_of(binding: Binding, caller: Caller, namespace: str) -> Subject | None:
+    return next((subject for subject in binding.subjects or () if subject.means(caller, namespace)), None)
 
 
 def _names(words: tuple[str, ...], word: str) -> bool:

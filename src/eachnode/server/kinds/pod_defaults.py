@@ -179,7 +179,7 @@ def _default_downward_api(source: Tree) -> None:
 
 def _default_projected(source: Tree) -> None:
     source.setdefault("defaultMode", _MODE)
-    for part in source.get("sources", ()):
+    for part in source.get("sources") or ():
         for item in (part.get("downwardAPI") or {}).get("items", ()):
             _default_field_ref(item)
         if (token := part.get("serviceAccountToken")) is not None:

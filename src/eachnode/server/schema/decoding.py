@@ -81,13 +81,15 @@ class StrictComplaints(ValueError):
 def conform_patched(kind: Kind, tree: Tree, call: Call, *, converts: bool = False) -> Tree:
     """A tree that a patch made, in its canonical form; raises Unreadable, or StrictComplaints by fieldValidation."""
     reading = Reading(converts=converts)
+    if kind.structure is None and isinstance(tree, dict) and not converts:
+        check_kind(kind.resource, tree)
     tree = kind.structure.conform(tree, reading) if kind.structure else conform(shape(kind.definition), tree, reading)
     complaints = sorted(reading.strict) if converts else reading.strict
     if complaints and call.field_validation == "Strict":
         raise StrictComplaints(complaints)
     if call.field_validation == "Warn":
         call.warnings += complaints
-    return tree
+    return tree if kind.structure else _as(kind.resource, tree)
 
 
 def _conform(resource: Resource, conform: Conform, tree: Any, raw: bytes, call: Call, media: Media) -> Tree:
@@ -107,6 +109,12 @@ def _conform(resource: Resource, conform: Conform, tree: Any, raw: bytes, call: 
     if call.field_validation == "Warn":
         call.warnings += [line for complaint in complaints for line in _yaml_lines(complaint)]
     return _named(resource, made)
+
+
+def _as(resource: Resource, made: Tree) -> Tree:
+    """The object under the name of its kind, whatever it calls itself."""
+    made["kind"], made["apiVersion"] = resource.kind, resource.api_version
+    return made
 
 
 def _named(resource: Resource, made: Tree) -> Tree:
@@ -149,17 +157,32 @@ def _check_name(resource: Resource, tree: Any, raw: bytes, whole_name_needed: bo
         raise _stranger(resource, version, kind)
 
 
+def check_kind(resource: Resource, tree: Tree) -> None:
+    """Raises Unreadable when a patch made an object of another kind or version of it."""
+    version, kind = tree.get("apiVersion") or resource.api_version, tree.get("kind") or resource.kind
+    if (version, kind) == (resource.api_version, resource.kind):
+        return
+    if isinstance(version, str) and isinstance(kind, str) and (reason := _no_conversion(resource, version, kind)):
+        raise Unreadable(reason)
+
+
 def _stranger(resource: Resource, version: str, kind: str) -> BadRequest:
     """The refusal of another kind, which depends on whether the reference knows it."""
+    reason = _no_conversion(resource, version, kind)
+    if not reason:
+        return _other_version(resource, version)
+    short = shown(version.rpartition("/")[2])
+    return BadRequest(f"{kind} in version {short} cannot be handled as a {resource.kind}: {reason}")
+
+
+def _no_conversion(resource: Resource, version: str, kind: str) -> str:
+    """Why an object of another kind is none of this; empty when it is the same in another version."""
     group, _, short = version.rpartition("/")
     if kind not in known_kinds(version):
-        reason = f"no kind {shown(kind)} is registered for version {shown(version)} in scheme {shown(_SCHEME)}"
-    elif kind == resource.kind and _internal(group) == _internal(resource.group):
-        return _other_version(resource, version)
-    else:
-        here = f"{_internal(resource.group)}.{resource.kind}"
-        reason = f"converting ({short}.{kind}) to ({here}): unknown conversion"
-    return BadRequest(f"{kind} in version {shown(short)} cannot be handled as a {resource.kind}: {reason}")
+        return f"no kind {shown(kind)} is registered for version {shown(version)} in scheme {shown(_SCHEME)}"
+    if kind == resource.kind and _internal(group) == _internal(resource.group):
+        return ""
+    return f"converting ({short}.{kind}) to ({_internal(resource.group)}.{resource.kind}): unknown conversion"
 
 
 def _other_version(resource: Resource, version: str) -> BadRequest:

@@ -11,7 +11,7 @@ from eachnode.server.kind import Answer, Call, Tree
 from eachnode.server.schema import decode
 from eachnode.server.verbatim import keep_text
 from eachnode.server.verbs import metadata, refusals
-from eachnode.server.verbs.registry import Registry, Served, admit
+from eachnode.server.verbs.registry import Registry, Served, admit, judge
 from eachnode.server.verbs.shaping import track
 from eachnode.server.verbs.writing import put
 
@@ -56,11 +56,12 @@ def create_tree(registry: Registry, call: Call, served: Served, tree: Tree) -> A
 def _shape(registry: Registry, call: Call, served: Served, tree: Tree) -> None:
     """Admits and judges a new object."""
     kind = served.kind
-    kind.prepare_create(tree, call)
     admit(registry, kind, tree, None, call)
+    kind.prepare_create(tree, call)
     errors = [*metadata.validate(tree["metadata"], kind), *kind.validate(tree)]
     if errors:
         raise refusal(served.judged_as, tree["metadata"].get("name", ""), errors)
+    judge(registry, kind, tree, None, call)
     call.warnings += kind.warn(tree, None)
 
 

@@ -83,12 +83,20 @@ class Registry:
     """All served kinds, and what the verbs need besides: the store, time, chance and admission."""
 
     def __init__(
-        self, store: Store, kinds: Iterable[Kind], *, clock: Clock, chance: Chance, admission: Sequence[Admission] = ()
+        self,
+        store: Store,
+        kinds: Iterable[Kind],
+        *,
+        clock: Clock,
+        chance: Chance,
+        admission: Sequence[Admission] = (),
+        judges: Sequence[Admission] = (),
     ) -> None:
         self.store = store
         self.clock = clock
         self.chance = chance
         self.admission = admission
+        self.judges = judges
         self._served: dict[Resource, Served] = {}
         for kind in sorted(kinds, key=lambda kind: kind.alias is not None):  # What is aliased comes first.
             self.register(kind)
@@ -163,7 +171,14 @@ class TreeReader:
 
 
 def admit(registry: Registry, kind: Kind, tree: Tree, old: Tree | None, call: Call) -> None:
-    """Takes a write through all of admission."""
+    """Takes a write through the steps that come before validation."""
     reader = TreeReader(registry)
     for step in registry.admission:
+        step.admit(kind, tree, old, call, reader)
+
+
+def judge(registry: Registry, kind: Kind, tree: Tree, old: Tree | None, call: Call) -> None:
+    """Takes a valid object through the steps that may still refuse it."""
+    reader = TreeReader(registry)
+    for step in registry.judges:
         step.admit(kind, tree, old, call, reader)

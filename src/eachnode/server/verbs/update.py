@@ -14,7 +14,7 @@ from eachnode.server.store import Stored
 from eachnode.server.verbatim import keep_text
 from eachnode.server.verbs import metadata, refusals
 from eachnode.server.verbs.create import create_tree
-from eachnode.server.verbs.registry import Registry, Served, admit
+from eachnode.server.verbs.registry import Registry, Served, admit, judge
 from eachnode.server.verbs.shaping import keep_times, track
 from eachnode.server.verbs.writing import put, show, take_away, unchanged
 
@@ -139,6 +139,7 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: T
     errors += rules.validate(tree, before)
     if errors:
         raise refusal(served.judged_as, tree["metadata"]["name"], errors)
+    judge(registry, kind, tree, before, call)
     if not subresource:
         call.warnings += kind.warn(tree, before)
 
