@@ -105,7 +105,8 @@ async def apply_all(
             told = await _apply(door, manifest, namespace, given_namespace, output, dry_run, force=force)
         except (ApiError, Failure) as error:
             refused += 1
-            click.echo(f"error: {manifest.origin}: {explain_failure(error)[0]}", err=True)
+            said = explain_failure(error)[0]
+            click.echo(f"error: {said if said.startswith(manifest.origin) else f'{manifest.origin}: {said}'}", err=True)
         else:
             click.echo(told)
     return refused

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +32,7 @@ CELLS: dict[State, tuple[str, str, str]] = {
 }
 NAMED_UP_TO = 24  # With more nodes than this the grid has no names.
 BAR = 40
+GAP = "   "
 
 
 def draw(pictures: Sequence[Picture], events: Sequence[Told], kubeconfig: str, width: int = 100) -> RenderableType:
@@ -39,7 +42,8 @@ def draw(pictures: Sequence[Picture], events: Sequence[Told], kubeconfig: str, w
     ]
     if not pictures:
         parts.append(Panel(Text("no DaemonSet yet: kubectl apply -f examples/fluentd.yaml"), title="DaemonSets"))
-    parts.append(_legend(pictures))
+    seen = Counter(cell.state for picture in pictures for cell in picture.cells)
+    parts.append(Padding(draw_states(seen, width - 2), (0, 1)))
     if events:
         parts.append(_events(events))
     parts.append(
@@ -95,21 +99,36 @@ def _dense(cells: Sequence[Cell], width: int) -> Text:
     return grid
 
 
-def _legend(pictures: Sequence[Picture]) -> Text:
-    """The states that are to be seen, in words."""
-    seen = {cell.state for picture in pictures for cell in picture.cells}
-    legend = Text(" ")
+def draw_states(states: Mapping[State, int], width: int, *, counted: bool = False) -> Text:
+    """The states that are to be seen, in words; `counted` with how many nodes are in each."""
+    items = []
     for state, (glyph, colour, words) in CELLS.items():
-        if state in seen:
-            legend.append(glyph, colour).append(f" {words}   ", "dim")
-    return legend
+        if states.get(state):
+            told = f" {words}: {states[state]}" if counted else f" {words}"
+            items.append(Text(glyph, colour) + Text(told, "" if counted else "dim"))
+    return _flowing(items, width)
+
+
+def _flowing(items: Sequence[Text], width: int) -> Text:
+    """Items in as many lines as they need, none of them broken."""
+    flow, used = Text(), 0
+    for item in items:
+        if used and used + len(GAP) + len(item) > width:
+            flow.append("\n")
+            used = 0
+        if used:
+            flow.append(GAP)
+        flow.append_text(item)
+        used += len(item) + (len(GAP) if used else 0)
+    return flow
 
 
 def _events(events: Sequence[Told]) -> Panel:
-    table = Table.grid(padding=(0, 2))
+    table = Table.grid(padding=(0, 2), expand=True)
+    table.add_column(no_wrap=True, min_width=max(len(event.age) for event in events))
+    table.add_column(no_wrap=True, overflow="ellipsis", min_width=min(32, max(len(each.subject) for each in events)))
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
     for event in events:
         style = "yellow" if event.warning else ""
-        table.add_row(
-            Text(event.age, "dim"), Text(event.subject, "cyan"), Text(event.message, style, overflow="ellipsis")
-        )
+        table.add_row(Text(event.age, "dim"), Text(event.subject, "cyan"), Text(event.message, style))
     return Panel(table, title="events", title_align="left")

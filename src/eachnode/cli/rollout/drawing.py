@@ -9,7 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from eachnode.cli.board.drawing import CELLS, draw_grid, draw_progress
+from eachnode.cli.board.drawing import draw_grid, draw_progress, draw_states
 from eachnode.cli.rollout.progress import Progress, Tempo, is_serious
 from eachnode.decisions.explanation_words import Answer
 from eachnode.objects.durations import human_duration
@@ -24,7 +24,7 @@ def draw(progress: Progress, tempo: Tempo, now: float, width: int = 100) -> Rend
         Text(),
         draw_grid(picture.cells, width),
         Text(),
-        _states(progress),
+        draw_states(progress.states, width - 4, counted=True),
     )
     parts: list[RenderableType] = [Panel(body, title=f"[bold]{picture.name}[/]", title_align="left")]
     if progress.hindrances and not progress.done:
@@ -41,16 +41,6 @@ def _pace(progress: Progress, tempo: Tempo, now: float) -> Text:
     if left is None:
         return Text(f"{spent}; no node has come to serve since {human_duration(now - tempo.moved)}", "dim")
     return Text(f"{spent}; {tempo.per_minute:.0f} nodes a minute, about {human_duration(left)} left", "dim")
-
-
-def _states(progress: Progress) -> Text:
-    """How many nodes are in each state, in the words of the legend."""
-    told = Text()
-    for state, (glyph, colour, words) in CELLS.items():
-        count = progress.states.get(state, 0)
-        if count:
-            told.append(glyph, colour).append(f" {words}: {count}   ")
-    return told
 
 
 def _in_the_way(answers: Sequence[Answer], more: int) -> Panel:

@@ -77,7 +77,7 @@ class Progress:
         for answer in self.hindrances:
             groups.setdefault(answer.summary, []).append(answer.node)
         told = "; ".join(f"{and_others(nodes, 3)}: {summary}" for summary, nodes in groups.items())
-        more = f"; and {self.more_hindrances} more nodes" if self.more_hindrances else ""
+        more = f"; and {self.more_hindrances} more" if self.more_hindrances else ""
         return f"{self.sentence} ({told}{more})" if told else self.sentence
 
 
