@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "server": ("eachnode.cli.server", "The embedded API server alone."),
     "scheduler": ("eachnode.cli.scheduler", "The scheduler alone, on any cluster."),
     "kubelet": ("eachnode.cli.kubelet", "Simulated nodes on any cluster."),
+    "plan": ("eachnode.cli.plan", "What a change would do, before it is done."),
     "why": ("eachnode.cli.why", "What is so on each node, and why."),
     "get": ("eachnode.cli.get", "Show DaemonSets, pods, nodes, revisions and events."),
     "apply": ("eachnode.cli.apply", "Make objects as their files say."),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eachnode.cli.options import cluster_options
+from eachnode.cli.options import cluster_options, namespace_option
 from eachnode.cli.printing import output_option
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command("why", short_help="What is so on each node, and why.")
 @click.argument("daemonset", metavar="ds/NAME")
 @click.option("--node", default="", metavar="NAME", help="Of this node only, in full.")
-@click.option("-n", "--namespace", default=None, metavar="NAME", help="The namespace; else the context's.")
+@namespace_option
 @output_option("json", "yaml", "wide")
 @cluster_options
 def command(

@@ -1,0 +1,256 @@
+"""`eachnode plan`: what it says would happen, happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from eachnode.cli.failures import Failure
+from eachnode.cli.main import cli
+from eachnode.cli.plan import CHANGES, NOTHING_TO_DO, answer
+from eachnode.client.intercepting import Intercepting
+from eachnode.objects.document import Document
+from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS, Resource
+from eachnode.objects.status import Forbidden
+from tests.cli.golden import assert_golden
+from tests.processes import started
+from tests.worlds import Tree, World, daemon_set, pod, world
+
+MakeFile = Callable[[Tree], Path]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> MakeFile:
+    """Writes a DaemonSet into a file."""
+
+    def make(tree: Tree) -> Path:
+        path = tmp_path / "d.yaml"
+        path.write_text(yaml.safe_dump({"apiVersion": "apps/v1", "kind": "DaemonSet", **tree}))
+        return path
+
+    return make
+
+
+async def plan(it: World, **options: Any) -> tuple[str, int]:
+    return await answer(it.door, it.cluster.clock, "default", **options)
+
+
+async def found(it: World, **options: Any) -> Tree:
+    text, _ = await plan(it, output="json", **options)
+    tree: Tree = json.loads(text)
+    return tree
+
+
+def rolling(**amounts: Any) -> Tree:
+    return {"type": "RollingUpdate", "rollingUpdate": amounts}
+
+
+async def apply(it: World, path: Path) -> None:
+    from eachnode.cli.manifests import apply_manifest, read_manifests
+
+    await apply_manifest(it.door, read_manifests([path])[0])
+
+
+async def test_a_change_is_told_in_full(file: MakeFile) -> None:
+    async with world(nodes=7) as it:
+        await asyncio.sleep(3)
+        await it.patch(NODES, "node-1", {"metadata": {"labels": {"edge": "yes"}}})
+        taint = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+        await it.patch(NODES, "node-7", {"spec": {"taints": [taint]}})
+        await apply(it, file(daemon_set("d")))
+        await it.until_available("d", 6)
+        away = {"key": "edge", "operator": "DoesNotExist"}
+        affinity = {"nodeSelectorTerms": [{"matchExpressions": [away]}]}
+        template = {
+            "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": affinity}},
+        }
+        path = file(daemon_set("d", "i:2", template, updateStrategy=rolling(maxUnavailable=2)))
+        text, code = await plan(it, files=[path])
+        assert code == CHANGES
+        assert_golden("plan", text)
+        assert_golden("plan-json", (await plan(it, files=[path], output="json"))[0])
+        assert_golden("plan-yaml", (await plan(it, files=[path], output="yaml"))[0])
+        assert json.loads((await plan(it, files=[path], output="json"))[0]) == yaml.safe_load(
+            (await plan(it, files=[path], output="yaml"))[0]
+        )
+
+
+async def test_what_is_there_already_is_nothing_to_do(file: MakeFile) -> None:
+    async with world(nodes=2) as it:
+        path = file(daemon_set("d"))
+        await apply(it, path)
+        await it.until_available("d", 2)
+        text, code = await plan(it, files=[path])
+        assert code == NOTHING_TO_DO
+        assert_golden("plan-nothing", text)
+        assert (await plan(it, daemonset="ds/d", images=["c=i:1"]))[1] == NOTHING_TO_DO
+
+
+async def test_a_new_daemonset_gains_every_node_it_may_use(file: MakeFile) -> None:
+    async with world(nodes=2) as it:
+        await asyncio.sleep(3)
+        text, code = await plan(it, files=[file(daemon_set("d"))])
+        assert code == CHANGES
+        assert_golden("plan-new", text)
+        assert await it.get(DAEMON_SETS, "d") is None
+
+
+async def _names(it: World) -> set[str]:
+    return {each["metadata"]["name"] for each in await it.pods(labels="app=d")}
+
+
+@pytest.mark.parametrize("unavailable", [1, 2, "50%"])
+async def test_pods_are_replaced_in_the_order_and_number_that_was_told(unavailable: int | str) -> None:
+    async with world(nodes=6) as it:
+        strategy = rolling(maxUnavailable=unavailable)
+        await it.create(DAEMON_SETS, daemon_set("d", updateStrategy=strategy))
+        await it.until_available("d", 6)
+        told = await found(it, daemonset="ds/d", images=["c=i:2"])
+        before = await _names(it)
+        order = asyncio.create_task(_order_of_deletions(it, 6))
+        await asyncio.sleep(0)
+        await it.patch(
+            DAEMON_SETS, "d", {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}}
+        )
+        await it.until_available("d", 6)
+        assert await order == [node for wave in told["replaced"]["steps"] for node in wave]
+        assert len(before & await _names(it)) == 0
+        assert told["replaced"]["pods"] == told["apiCalls"]["deletePods"] == told["apiCalls"]["createPods"] == 6
+        revisions = {each["metadata"]["name"]: each["revision"] for each in await it.all(CONTROLLER_REVISIONS)}
+        assert revisions[told["history"]["name"]] == told["history"]["revision"] == 2
+
+
+async def _order_of_deletions(it: World, count: int) -> list[str]:
+    order: list[str] = []
+    async for batch in it.door.watch(PODS, labels="app=d"):
+        for event in batch:
+            tree = event.document.tree()
+            node = tree.get("spec", {}).get("nodeName")
+            if tree["metadata"].get("deletionTimestamp") and node not in order:
+                order.append(node)
+        if len(order) == count:
+            return order
+    raise AssertionError("the watch ended")
+
+
+async def test_going_back_to_an_older_template_reuses_its_revision() -> None:
+    async with world(nodes=1) as it:
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        await it.until_available("d", 1)
+        await it.patch(
+            DAEMON_SETS, "d", {"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}}
+        )
+        await it.until_available("d", 1)
+        history = (await found(it, daemonset="ds/d", images=["c=i:1"]))["history"]
+        assert (history["kind"], history["was"], history["revision"]) == ("reused", 1, 3)
+
+
+async def test_surge_with_host_ports_is_warned_of() -> None:
+    async with world(nodes=2) as it:
+        ports = {"containers": [{"name": "c", "image": "i:1", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+        strategy = rolling(maxSurge=1, maxUnavailable=0)
+        await it.create(DAEMON_SETS, daemon_set("d", template=ports, updateStrategy=strategy))
+        await it.until_available("d", 2)
+        told = await found(it, daemonset="ds/d", images=["c=i:2"])
+        assert "maxSurge with host ports (80/TCP)" in told["warnings"][0]["sentence"]
+        assert told["replaced"]["steps"] == [["node-1"]]
+        assert [each["node"] for each in told["left"]] == ["node-2"]
+
+
+async def test_nodes_that_are_not_ready_are_said_to_hold_the_budget() -> None:
+    async with world(nodes=3) as it:
+        template = {"tolerations": [{"operator": "Exists"}]}
+        await it.create(DAEMON_SETS, daemon_set("d", template=template))
+        await it.until_available("d", 3)
+        await it.patch(NODES, "node-2", {"metadata": {"annotations": {"eachnode.dev/stopped": "true"}}})
+        await asyncio.sleep(60)
+        told = await found(it, daemonset="ds/d", images=["c=i:2"])
+        assert "1 node is not ready (node-2)" in told["warnings"][0]["sentence"]
+        assert "they hold 1 of the 1" in told["warnings"][0]["sentence"]
+        assert told["replaced"]["steps"] == [["node-2"]]
+        assert [each["node"] for each in told["left"]] == ["node-1", "node-3"]
+        assert "node-2 is" in told["left"][0]["because"]
+
+
+async def test_nodes_without_room_are_named_with_what_is_free(file: MakeFile) -> None:
+    async with world(nodes=2) as it:
+        await asyncio.sleep(3)
+        hog = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+        await it.create(PODS, pod("hog", nodeName="node-1", containers=[hog]))
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        await it.until_available("d", 2)
+        wanted = {"containers": [{"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "2"}}}]}
+        told = await found(it, files=[file(daemon_set("d", template=wanted))])
+        (warning,) = told["warnings"]
+        assert warning["nodes"] == ["node-1"]
+        assert "2 of cpu is asked for and 900m of 3900m is free" in warning["sentence"]
+
+
+async def test_a_selector_that_changes_is_refused_with_a_way_out(file: MakeFile) -> None:
+    async with world(nodes=1) as it:
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        tree = daemon_set("d")
+        tree["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+        tree["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
+        with pytest.raises(Failure, match=r"will refuse this change: .*field is immutable; give the DaemonSet another"):
+            await plan(it, files=[file(tree)])
+
+
+class NoDryRun(Intercepting):
+    """A door through which nothing may be tried."""
+
+    async def patch(self, resource: Resource, name: str, *arguments: Any, **options: Any) -> Document:
+        raise Forbidden(f"{resource.qualified} {name!r} is forbidden")
+
+
+async def test_without_dry_run_the_change_is_laid_over_what_is_there(file: MakeFile) -> None:
+    async with world(nodes=2) as it:
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        await it.until_available("d", 2)
+        door, clock = NoDryRun(it.door), it.cluster.clock
+        text, code = await answer(door, clock, "default", files=[file(daemon_set("d", "i:2"))], output="json")
+        told = json.loads(text)
+        assert code == CHANGES
+        assert told["changes"] == [{"path": "spec.template.spec.containers[c].image", "old": "i:1", "new": "i:2"}]
+        assert "dry run is forbidden" in told["notes"][0]
+        assert told["replaced"]["pods"] == 2
+        assert (await answer(door, clock, "default", files=[file(daemon_set("d"))]))[1] == NOTHING_TO_DO
+
+
+async def test_what_cannot_be_planned_is_said(file: MakeFile, tmp_path: Path) -> None:
+    async with world(nodes=1) as it:
+        await it.create(DAEMON_SETS, daemon_set("fluentd"))
+        with pytest.raises(Failure, match="say what is to change"):
+            await plan(it)
+        with pytest.raises(Failure, match="did you mean 'fluentd'"):
+            await plan(it, daemonset="ds/fluent", images=["c=i:2"])
+        with pytest.raises(Failure, match="no container 'd' in daemonset fluentd; there are c"):
+            await plan(it, daemonset="ds/fluentd", images=["d=i:2"])
+        with pytest.raises(Failure, match="--image 'c' says no image"):
+            await plan(it, daemonset="ds/fluentd", images=["c"])
+        other = tmp_path / "other.yaml"
+        other.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")
+        with pytest.raises(Failure, match="there is no DaemonSet in"):
+            await plan(it, files=[other])
+
+
+@pytest.mark.sockets
+def test_it_works_over_http_and_its_exit_code_tells_whether_there_is_something_to_do(file: MakeFile) -> None:
+    with started("up", "--nodes", "2") as server:
+        options = ["--kubeconfig", str(server.kubeconfig), "-f", str(file(daemon_set("d")))]
+        result = CliRunner().invoke(cli, ["plan", *options, "-o", "json"], standalone_mode=False)
+        assert result.return_value == CHANGES, result.output
+        assert [each["node"] for each in msgspec.json.decode(result.output)["gained"]] == ["node-1", "node-2"]
+        applied = CliRunner().invoke(cli, ["apply", *options], standalone_mode=False)
+        assert applied.exit_code == 0, applied.output
+        result = CliRunner().invoke(cli, ["plan", *options], standalone_mode=False)
+        assert result.return_value == NOTHING_TO_DO, result.output
