@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("kubectl")]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NODES = 3
+BINARIES: list[Path | None] = [*binaries()] or [None]
 
 WEB = """
 apiVersion: apps/v1
@@ -43,7 +44,7 @@ def server() -> Iterator[Server]:
         yield running
 
 
-@pytest.fixture(scope="module", params=[*binaries()] or [None], ids=lambda path: path.name if path else "none")
+@pytest.fixture(scope="module", params=BINARIES, ids=lambda path: path.name if path else "none")
 def anywhere(request: pytest.FixtureRequest, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
     """kubectl in the namespace `default`."""
     if request.param is None:
