@@ -193,3 +193,15 @@ def test_whoever_lacks_nothing_may_do_all_that_the_rules_allow(
 ) -> None:
     if not uncovered(owned, wanted) and any(allows(one, question) for one in wanted):
         assert any(allows(one, question) for one in owned)
+
+
+def test_a_permission_says_which_binding_it_comes_from() -> None:
+    roles = Roles()
+    roles.add(ROLES, "reader", "home", rules=[READ_PODS])
+    roles.bind(ROLE_BINDINGS, ("Role", "reader"), ("User", "alice"), "home")
+    reason = roles.authorizer.allowed(ALICE, ask("list")).reason
+    assert reason == 'RBAC: allowed by RoleBinding "reader/home" of Role "reader" to User "alice"'
+    roles.add(CLUSTER_ROLES, "reader", rules=[READ_PODS])
+    roles.bind(CLUSTER_ROLE_BINDINGS, ("ClusterRole", "reader"), ("Group", "dev"))
+    reason = roles.authorizer.allowed(ALICE, ask("list")).reason
+    assert reason == 'RBAC: allowed by ClusterRoleBinding "reader" of ClusterRole "reader" to Group "dev"'

@@ -47,7 +47,9 @@ class LimitCheck:
             problems = dict.fromkeys(problem for limit in limits for problem in _out_of_range(limit, tree["spec"]))
             if problems:
                 listed = ", ".join(problems)
-                raise forbidden(kind.resource, tree["metadata"]["name"], listed if len(problems) == 1 else f"[{listed}]")
+                raise forbidden(
+                    kind.resource, tree["metadata"]["name"], listed if len(problems) == 1 else f"[{listed}]"
+                )
 
 
 def _limits(tree: Tree, reader: Reader) -> Iterator[list[Tree]]:
@@ -115,7 +117,9 @@ def _judge(limit: Tree, requests: Amounts, limits: Amounts) -> Iterator[str]:
         elif name in requests and nano(requests[name]) > nano(most):
             yield f"{said}, but request is {requests[name]}"
     for name, ratio in sorted((limit.get("maxLimitRequestRatio") or {}).items()):
-        yield from _judge_ratio(f"{name} max limit to request ratio per {kind} is {ratio}", name, ratio, requests, limits)
+        yield from _judge_ratio(
+            f"{name} max limit to request ratio per {kind} is {ratio}", name, ratio, requests, limits
+        )
 
 
 def _judge_ratio(said: str, name: str, most: str, requests: Amounts, limits: Amounts) -> Iterator[str]:

@@ -16,7 +16,8 @@ from eachnode.objects.resources import SERVICES
 from eachnode.objects.status import InternalError
 from eachnode.server.field_errors import invalid, refusal
 from eachnode.server.kind import Call, Kind, Reader, Tree
-from eachnode.server.kinds.services import HEADLESS, is_headless, needs_node_ports
+from eachnode.server.kinds.service_updates import needs_health_port, uses_node_ports
+from eachnode.server.kinds.services import HEADLESS, is_headless, validate_addresses
 
 ADDRESSES = IPv4Network("10.96.0.0/12")
 NODE_PORTS = range(30000, 32768)
@@ -53,11 +54,13 @@ class ServiceAddresses:
         spec = tree["spec"]
         if spec["type"] != "ExternalName":
             was = (old or {}).get("spec", {})
+            _choose_families(tree, spec)
             _give_address(tree, spec, was, {ip for service in others for ip in service.spec.cluster_ips})
-            _fill_families(spec)
-        if needs_node_ports(spec):
+        if uses_node_ports(spec):
             taken = {(port.protocol, port.node_port) for service in others for port in service.spec.ports or ()}
             _give_node_ports(tree, spec, taken)
+            if needs_health_port(spec) and not spec.get("healthCheckNodePort"):
+                _give_health_port(tree, spec, taken)
 
 
 def _others(tree: Tree, reader: Reader) -> Iterator[_Service]:
@@ -91,10 +94,28 @@ def _problem_of(ip: str, taken: set[str]) -> str:
     return "" if inside else f"the provided IP ({ip}) is not in the valid range. The range of valid IPs is {ADDRESSES}"
 
 
-def _fill_families(spec: Tree) -> None:
+def _choose_families(tree: Tree, spec: Tree) -> None:
+    """Fills in the families; this cluster has IPv4 only, but a headless service without pods may name both."""
     both = is_headless(spec) and not spec.get("selector")
-    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if both else "SingleStack")
-    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if both else ["IPv4"])
+    policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack" if both else "SingleStack")
+    families = spec.get("ipFamilies") or []
+    errors = [*validate_addresses(spec)]
+    if not errors and policy == "SingleStack" and len(families) > 1:
+        sentence = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+        errors = [invalid("spec.ipFamilyPolicy", policy, sentence)]
+    if not errors and not both:
+        if policy == "RequireDualStack":
+            sentence = "this cluster is not configured for dual-stack services"
+            errors.append(invalid("spec.ipFamilyPolicy", policy, sentence))
+        elsewhere = ((index, family) for index, family in enumerate(families) if family != "IPv4")
+        for index, family in elsewhere:
+            errors.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
+    if errors:
+        raise refusal(SERVICES, tree["metadata"].get("name", ""), errors)
+    families = families or ["IPv4"]
+    if both and policy != "SingleStack" and len(families) == 1:
+        families = [*families, "IPv6" if families == ["IPv4"] else "IPv4"]
+    spec["ipFamilies"] = families
 
 
 def _give_node_ports(tree: Tree, spec: Tree, taken: set[tuple[str, int]]) -> None:
@@ -110,6 +131,13 @@ def _give_node_ports(tree: Tree, spec: Tree, taken: set[tuple[str, int]]) -> Non
             error = invalid(f"spec.ports[{index}].nodePort", number, problem)
             raise refusal(SERVICES, tree["metadata"].get("name", ""), [error])
         used.add((protocol, number))
+
+
+def _give_health_port(tree: Tree, spec: Tree, taken: set[tuple[str, int]]) -> None:
+    own = {port.get("nodePort", 0) for port in spec.get("ports") or ()}
+    busy = {str(number) for number in own | {number for _, number in taken}}
+    first = crc32(f"{_key(tree)}/health".encode()) % len(NODE_PORTS)
+    spec["healthCheckNodePort"] = int(_first_free(lambda index: str(NODE_PORTS[index]), first, len(NODE_PORTS), busy))
 
 
 def _port_problem(protocol: str, number: int, taken: set[tuple[str, int]]) -> str:

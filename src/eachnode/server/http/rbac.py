@@ -111,8 +111,8 @@ class Given:
         about, ref, subject = self.binding.metadata, self.binding.role_ref, self.subject
         kind = "RoleBinding" if self.namespace else "ClusterRoleBinding"
         name = f"{about.name}/{about.namespace}" if self.namespace else about.name
-        whom = f"{subject.name}/{subject.namespace or self.namespace}" if subject.kind == "ServiceAccount" else subject.name
-        return f'{kind} "{name}" of {ref.kind} "{ref.name}" to {subject.kind} "{whom}"'
+        home = f"/{subject.namespace or self.namespace}" if subject.kind == "ServiceAccount" else ""
+        return f'{kind} "{name}" of {ref.kind} "{ref.name}" to {subject.kind} "{subject.name}{home}"'
 
 
 @dataclass(frozen=True, slots=True)

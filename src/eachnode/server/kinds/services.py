@@ -21,11 +21,15 @@ from eachnode.server.kinds.addresses import validate_address
 from eachnode.server.kinds.endpoints import PROTOCOLS, validate_reachable
 from eachnode.server.kinds.labels import validate_labels
 from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, at, name_of
+from eachnode.server.kinds.service_updates import carry_over, drop_unneeded, is_external, needs_health_port
 
 HEADLESS = "None"
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _AFFINITIES = ("ClientIP", "None")
 _INTERNAL = ("Cluster", "Local")
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_FAMILIES = ("IPv4", "IPv6")
+_FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 _THREE_HOURS = 10800
 _ADDRESS_FIELDS = ("clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
@@ -35,18 +39,6 @@ def is_headless(spec: Tree) -> bool:
     return bool((spec.get("clusterIPs") or [spec.get("clusterIP")])[0] == HEADLESS)
 
 
-def needs_node_ports(spec: Tree) -> bool:
-    """Whether each of its ports is also a port of every node."""
-    if spec.get("type") == "LoadBalancer":
-        return spec.get("allocateLoadBalancerNodePorts") is not False
-    return spec.get("type") == "NodePort"
-
-
-def _is_external(spec: Tree) -> bool:
-    outside = spec.get("type") == "ClusterIP" and spec.get("externalIPs")
-    return spec.get("type") in ("NodePort", "LoadBalancer") or bool(outside)
-
-
 def _default(tree: Tree) -> None:
     spec = tree.setdefault("spec", {})
     spec["type"] = spec.get("type") or "ClusterIP"
@@ -54,7 +46,7 @@ def _default(tree: Tree) -> None:
     for port in spec.get("ports") or ():
         port["protocol"] = port.get("protocol") or "TCP"
         port["targetPort"] = port.get("targetPort") or port.get("port", 0)
-    if _is_external(spec):
+    if is_external(spec):
         spec["externalTrafficPolicy"] = spec.get("externalTrafficPolicy") or "Cluster"
     if spec["type"] in ("NodePort", "LoadBalancer", "ClusterIP"):
         spec.setdefault("internalTrafficPolicy", "Cluster")
@@ -77,37 +69,23 @@ def _default_affinity(spec: Tree) -> None:
 
 def _prepare_create(tree: Tree, _call: Call) -> None:
     tree["status"] = {"loadBalancer": {}}
+    _drop_traffic_policy(tree["spec"])
+
+
+def _drop_traffic_policy(spec: Tree) -> None:
+    """An external name has no traffic within the cluster; the reference stores the field, and never shows it."""
+    if spec["type"] == "ExternalName":
+        spec.pop("internalTrafficPolicy", None)
 
 
 def _prepare_update(new: Tree, old: Tree, _call: Call) -> None:
     spec, was = new["spec"], old.get("spec", {})
     new["status"] = old.get("status", {"loadBalancer": {}})
-    if "ExternalName" not in (spec["type"], was.get("type")):
-        # What was allocated stays when the writer leaves it out.
-        for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if not spec.get(field) and was.get(field):
-                spec[field] = was[field]
-    elif spec["type"] == "ExternalName" and was.get("type") != "ExternalName":
-        for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
-            if spec.get(field) == was.get(field):
-                spec.pop(field, None)
-    _carry_node_ports(spec, was)
+    carry_over(spec, was)
+    drop_unneeded(spec, was)
+    _drop_traffic_policy(spec)
     if spec["type"] != "LoadBalancer":
         new["status"] = {**new["status"], "loadBalancer": {}}
-
-
-def _carry_node_ports(spec: Tree, was: Tree) -> None:
-    known = {
-        (port.get("protocol"), port.get("port")): port["nodePort"]
-        for port in was.get("ports") or ()
-        if port.get("nodePort")
-    }
-    for port in spec.get("ports") or ():
-        if needs_node_ports(spec):
-            if not port.get("nodePort") and (taken := known.get((port["protocol"], port.get("port")))):
-                port["nodePort"] = taken
-        elif port.get("nodePort") in known.values():
-            port.pop("nodePort")
 
 
 def _prepare_status(new: Tree, old: Tree, _call: Call) -> None:
@@ -127,7 +105,7 @@ def _validate(tree: Tree) -> Iterator[FieldError]:
     if timeout is not None and not 0 < timeout <= 86400:
         sentence = "must be greater than 0 and less than 86400"
         yield invalid("spec.sessionAffinityConfig.clientIP.timeoutSeconds", timeout, sentence)
-    yield from _validate_cluster_ips(spec)
+    yield from validate_addresses(spec)
     for index, ip in enumerate(spec.get("externalIPs") or ()):
         errors = tuple(validate_address(ip, f"spec.externalIPs[{index}]"))
         yield from errors or validate_reachable(ip, f"spec.externalIPs[{index}]")
@@ -181,17 +159,42 @@ def _validate_port(port: Tree, path: str) -> Iterator[FieldError]:
         yield invalid(f"{path}.appProtocol", application, problem)
 
 
-def _validate_cluster_ips(spec: Tree) -> Iterator[FieldError]:
+def validate_addresses(spec: Tree) -> Iterator[FieldError]:
+    """Everything wrong with its addresses and their families."""
+    if spec["type"] == "ExternalName":
+        return
     several = spec.get("clusterIPs") or []
-    if several and spec.get("clusterIP") and several[0] != spec["clusterIP"]:
+    if spec.get("clusterIP") and several and several[0] != spec["clusterIP"]:
         yield invalid("spec.clusterIPs", several, "first value must match `clusterIP`")
+    elif several and not spec.get("clusterIP"):
+        yield invalid("spec.clusterIPs", several, "must be empty when `clusterIP` is not specified")
+    families = spec.get("ipFamilies") or ()
+    for index, family in enumerate(families):
+        if family not in _FAMILIES:
+            yield not_supported(f"spec.ipFamilies[{index}]", family, _FAMILIES)
+        if family in families[:index]:
+            yield duplicate(f"spec.ipFamilies[{index}]", family)
+    policy = spec.get("ipFamilyPolicy")
+    if policy is not None and policy not in _FAMILY_POLICIES:
+        yield not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)
+    yield from _validate_cluster_ips(several)
+
+
+def _validate_cluster_ips(several: list[str]) -> Iterator[FieldError]:
+    wrong = False
     for index, ip in enumerate(several):
-        if ip != HEADLESS:
-            yield from validate_address(ip, f"spec.clusterIPs[{index}]")
-        elif index or len(several) > 1:
-            yield invalid(
-                f"spec.clusterIPs[{index}]", ip, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-            )
+        if index or ip != HEADLESS:
+            errors = tuple(validate_address(ip, f"spec.clusterIPs[{index}]"))
+        elif len(several) > 1:
+            errors = (invalid("spec.clusterIPs", several, "'None' must be the first and only value"),)
+        else:
+            errors = ()
+        wrong = wrong or bool(errors)
+        yield from errors
+    if len(several) > 2:
+        yield invalid("spec.clusterIPs", several, "may only hold up to 2 values")
+    if not wrong and len(several) > 1 and len({":" in ip for ip in several}) != len(several):
+        yield invalid("spec.clusterIPs", several, "may specify no more than one IP for each IP family")
 
 
 def _validate_port_sets(spec: Tree) -> Iterator[FieldError]:
@@ -226,23 +229,48 @@ def _validate_policies(spec: Tree) -> Iterator[FieldError]:
         if spec.get("loadBalancerClass"):
             yield forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'")
     external = spec.get("externalTrafficPolicy", "")
-    if external and not _is_external(spec):
+    if external and not is_external(spec):
         yield invalid("spec.externalTrafficPolicy", external, "may only be set for externally-accessible services")
     elif external and external not in _INTERNAL:
         yield not_supported("spec.externalTrafficPolicy", external, _INTERNAL)
+    health = spec.get("healthCheckNodePort", 0)
+    if health and not needs_health_port(spec):
+        sentence = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+        yield invalid("spec.healthCheckNodePort", health, sentence)
     internal = spec.get("internalTrafficPolicy")
     if internal is not None and internal not in _INTERNAL:
         yield not_supported("spec.internalTrafficPolicy", internal, _INTERNAL)
+    spread = spec.get("trafficDistribution")
+    if spread is not None and spread not in _DISTRIBUTIONS:
+        yield not_supported("spec.trafficDistribution", spread, _DISTRIBUTIONS)
 
 
 def _validate_update(new: Tree, old: Tree) -> Iterator[FieldError]:
     spec, was = new["spec"], old.get("spec", {})
-    if "ExternalName" in (spec["type"], was.get("type")) or (is_headless(spec) and is_headless(was)):
-        return
+    if "ExternalName" not in (spec["type"], was.get("type")):
+        yield from _validate_kept_addresses(spec, was)
+    if spec["type"] == "LoadBalancer" and was.get("type") == "LoadBalancer":
+        chosen = spec.get("loadBalancerClass")
+        if chosen != was.get("loadBalancerClass"):
+            yield invalid("spec.loadBalancerClass", chosen, "may not change once set")
+    kept = spec.get("healthCheckNodePort") == was.get("healthCheckNodePort")
+    if needs_health_port(spec) and needs_health_port(was) and not kept:
+        yield forbidden("spec.healthCheckNodePort", "field is immutable")
+    yield from _validate(new)
+
+
+def _validate_kept_addresses(spec: Tree, was: Tree) -> Iterator[FieldError]:
+    before, after = is_headless(was), is_headless(spec)
     ips, old_ips = spec.get("clusterIPs") or [], was.get("clusterIPs") or []
-    for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=False)):
-        if ip != old_ip:
-            yield invalid(f"spec.clusterIPs[{index}]", ips, "may not change once set")
+    if not (before and after):
+        for index, (ip, old_ip) in enumerate(zip(ips, old_ips, strict=False)):
+            if ip != old_ip:
+                yield invalid(f"spec.clusterIPs[{index}]", ips, "may not change once set")
+    if not before and not after:
+        families, old_families = spec.get("ipFamilies") or [], was.get("ipFamilies") or []
+        for family, old_family in zip(families, old_families, strict=False):
+            if family != old_family:
+                yield invalid("spec.ipFamilies[0]", families, "may not change once set")
 
 
 def _row(tree: Tree, now: float) -> list[Any]:
@@ -290,6 +318,7 @@ SERVICE = Kind(
     prepare_status=_prepare_status,
     validate=_validate,
     validate_update=_validate_update,
+    whole_update=True,
     validate_name=name_rules.dns_label,
     returns_deleted=True,
     create_on_update=True,

@@ -81,7 +81,7 @@ class StrictComplaints(ValueError):
 def conform_patched(kind: Kind, tree: Tree, call: Call, *, converts: bool = False) -> Tree:
     """A tree that a patch made, in its canonical form; raises Unreadable, or StrictComplaints by fieldValidation."""
     reading = Reading(converts=converts)
-    if kind.structure is None and isinstance(tree, dict) and not converts:
+    if kind.structure is None and not converts:
         check_kind(kind.resource, tree)
     tree = kind.structure.conform(tree, reading) if kind.structure else conform(shape(kind.definition), tree, reading)
     complaints = sorted(reading.strict) if converts else reading.strict
@@ -157,12 +157,17 @@ def _check_name(resource: Resource, tree: Any, raw: bytes, whole_name_needed: bo
         raise _stranger(resource, version, kind)
 
 
-def check_kind(resource: Resource, tree: Tree) -> None:
+def check_kind(resource: Resource, tree: Any) -> None:
     """Raises Unreadable when a patch made an object of another kind or version of it."""
-    version, kind = tree.get("apiVersion") or resource.api_version, tree.get("kind") or resource.kind
+    if not isinstance(tree, dict):
+        return
+    version: Any = tree.get("apiVersion") or resource.api_version
+    kind: Any = tree.get("kind") or resource.kind
     if (version, kind) == (resource.api_version, resource.kind):
         return
-    if isinstance(version, str) and isinstance(kind, str) and (reason := _no_conversion(resource, version, kind)):
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return  # Reading them as texts says what is wrong.
+    if reason := _no_conversion(resource, version, kind):
         raise Unreadable(reason)
 
 
