@@ -102,8 +102,10 @@ def command(
     eachnode delete -f examples/fluentd.yaml
     """
     from eachnode.cli.errands import errand
+    from eachnode.cli.targets import KINDS
 
-    if sum(map(bool, (labels, everything, paths))) > 1 or not (words or paths):
+    only_a_kind = len(words) == 1 and words[0].lower() in KINDS and not (labels or everything)
+    if sum(map(bool, (labels, everything, paths))) > 1 or not (words or paths) or only_a_kind:
         raise Failure("say what is to go: KIND/NAME…, KIND -l LABELS, KIND --all, or -f FILE; one of them")
     manner = Manner(cascade, grace, wait, timeout, dry_run, ignore_not_found)
 

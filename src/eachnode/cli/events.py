@@ -60,6 +60,12 @@ class Event(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         text = series or self.last_timestamp or self.event_time or self.metadata.creation_timestamp
         return seconds(text) if text else 0.0
 
+    @property
+    def order(self) -> tuple[float, int, str]:
+        """Oldest first; within one second as the server wrote them."""
+        version = self.metadata.resource_version
+        return self.last_seen, len(version), version
+
     def cells(self, now: float) -> tuple[str, ...]:
         """Its row."""
         from eachnode.objects.durations import human_duration
@@ -155,16 +161,20 @@ async def show_events(
 ) -> bool:
     """Show all that are there; answers whether there were any."""
     from eachnode.cli.errands import each
+    from eachnode.cli.get.showing import ListWriter, whole
     from eachnode.objects.resources import EVENTS
 
     chosen = [
         (event, document) async for document in each(door, EVENTS, namespace) if wanted(event := document.read(Event))
     ]
-    chosen.sort(key=lambda pair: (pair[0].last_seen, pair[0].metadata.name))
+    chosen.sort(key=lambda pair: pair[0].order)
     if output == "name":
         click.echo("\n".join(f"event/{event.metadata.name}" for event, _ in chosen), nl=bool(chosen))
     elif output:
-        click.echo(structured([document.tree() for _, document in chosen], output))
+        writer = ListWriter(output, click.echo)
+        for _, document in chosen:
+            writer.item(structured(whole(EVENTS, document), output))
+        writer.end()
     elif chosen:
         click.echo("\n".join(as_table((event for event, _ in chosen), now, namespaced=bool(namespace))))
     return bool(chosen)
