@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from eachnode.client.intercepting import READS
 from eachnode.controllers.daemonset import DaemonSetController
 from eachnode.objects.daemonset import Counts
 from eachnode.objects.meta import Key
 from eachnode.objects.pod import Pod
-from eachnode.objects.resources import EVENTS, LEASES, NODES, Resource
 from eachnode.simulation.truth import Daemons, Truth
 
 # What goes on for ever in a healthy cluster: signs of life, and old events that are forgotten.
-NEVER_RESTS: frozenset[Resource] = frozenset({LEASES, NODES, EVENTS})
+NEVER_RESTS = frozenset({"leases", "nodes", "events"})
 
 
 def unsettled(truth: Truth, now: float) -> Iterator[str]:
@@ -103,6 +103,10 @@ def waiting_in_vain(controller: DaemonSetController) -> Iterator[str]:
                 yield f"{key}: waits to see the pod with uid {uid} go, and sees it gone"
 
 
-def restless(writes: Iterable[tuple[Resource, Key]]) -> list[str]:
-    """The writes that are none of those that go on for ever."""
-    return [f"{resource.plural} {key}" for resource, key in writes if resource not in NEVER_RESTS]
+def restless(calls: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Of these calls (who, verb, kind) the writes that are none of those that go on for ever."""
+    return [
+        f"{who}: {verb} {kind}"
+        for who, verb, kind in calls
+        if verb not in READS and kind not in NEVER_RESTS and who != "user"
+    ]

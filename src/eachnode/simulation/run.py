@@ -46,12 +46,8 @@ def simulate(
     scenario: Scenario, seed: int, *, troubles: Sequence[Trouble] | None = None, until: float = 0.0
 ) -> Outcome:
     """Live through a scenario; `troubles` instead of those drawn from the seed, `until` to go on for longer."""
-    components = [each for each in COMPONENTS if each not in scenario.without]
-    horizon = max(until, parse_duration(scenario.chaos_until))
     if troubles is None:
-        chance = Seeds(seed).of("troubles")
-        drawn = draw(chance, components, horizon, restarts=scenario.restarts) if scenario.chaos else ()
-        troubles = (*scenario.own_faults, *drawn)
+        troubles = troubles_of(scenario, seed, until)
     outcome = Outcome(scenario.name, seed, tuple(troubles))
     level = logging.getLogger("asyncio").level
     logging.getLogger("asyncio").setLevel(
@@ -65,6 +61,16 @@ def simulate(
     finally:
         logging.getLogger("asyncio").setLevel(level)
     return outcome
+
+
+def troubles_of(scenario: Scenario, seed: int, until: float = 0.0) -> tuple[Trouble, ...]:
+    """The scenario's own troubles, and those that the seed brings."""
+    if not scenario.chaos:
+        return scenario.own_faults
+    components = [each for each in COMPONENTS if each not in scenario.without]
+    horizon = max(until, parse_duration(scenario.chaos_until))
+    drawn = draw(Seeds(seed).of("troubles"), components, horizon, restarts=scenario.restarts)
+    return (*scenario.own_faults, *drawn)
 
 
 class _Run:
@@ -145,10 +151,10 @@ class _Run:
         """Once settled, nobody has anything left to write."""
         world, rest = self._world, parse_duration(self._scenario.rest_for)
         await asyncio.sleep(BREATH)
-        world.writes.clear()
+        before = world.ledger.calls.copy()
         await asyncio.sleep(rest)
         world.look_for_the_waiting(asyncio.get_running_loop().time())
-        written = restless(world.writes)
+        written = restless((world.ledger.calls - before).elements())
         if written:
             world.break_with(f"EverythingRests: {len(written)} writes in {rest:g} s of rest: {', '.join(written[:4])}")
         if self._scenario.settles:

@@ -167,14 +167,14 @@ class Performer:
 
     async def _taint(self, name: str, step: Step) -> object:
         """Put a taint on the node, or take it away."""
-        if step.untaint:
-            taints: list[dict[str, str]] = [{"$patch": "delete", "key": step.untaint}]
-        else:
+        kept = [taint for taint in self._world.truth.nodes[name].taints if taint.key != step.untaint]
+        taints = [{key: value for key, value in msgspec.to_builtins(taint).items() if value} for taint in kept]
+        if step.taint:
             label, _, effect = step.taint.partition(":")
             key, _, value = label.partition("=")
-            taints = [{"key": key, "value": value, "effect": effect}]
+            taints.append({"key": key, "value": value, "effect": effect})
         body = msgspec.json.encode({"spec": {"taints": taints}})
-        return await self._door.patch(NODES, name, body, PatchKind.STRATEGIC)
+        return await self._door.patch(NODES, name, body, PatchKind.MERGE)
 
     # What is expected
 

@@ -115,6 +115,7 @@ class Truth:
         self.nodes: dict[str, Node] = {}
         self.daemons: dict[str, Daemons] = {}  # By uid.
         self.versions: dict[tuple[Resource, Key], tuple[str, int]] = {}  # uid and version of every object there is.
+        self._placed_since: dict[str, float] = {}  # When a node's labels or taints last changed.
         self._strays: dict[
             str, dict[Key, Pod | ControllerRevision]
         ] = {}  # Of owners that are not (or no longer) there.
@@ -164,6 +165,7 @@ class Truth:
         self.nodes[name] = node
         if before is not None and node.is_placed_like(before):
             return
+        self._placed_since[name] = commit.at
         for daemons in self.daemons.values():
             self._judge(daemons, node, commit.at)
             daemons.count(commit.at)
@@ -189,6 +191,7 @@ class Truth:
         daemonset = commit.new.read(DaemonSet)
         daemons = self.daemons.get(daemonset.uid)
         placement = Placement.of(daemonset.template)
+        is_new = daemons is None
         if daemons is None:
             daemons = self.daemons[daemonset.uid] = Daemons(daemonset, placement)
             for stray in self._strays.pop(daemonset.uid, {}).values():
@@ -198,7 +201,8 @@ class Truth:
             return
         daemons.daemonset, daemons.placement = daemonset, placement
         for node in self.nodes.values():
-            self._judge(daemons, node, commit.at)
+            # Whoever acts upon a new DaemonSet has read its template; only of the node can it know an older state.
+            self._judge(daemons, node, self._placed_since[node.name] if is_new else commit.at)
         daemons.count(commit.at)
 
     def _pod(self, commit: Commit) -> None:

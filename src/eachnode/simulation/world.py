@@ -59,7 +59,6 @@ class World:
         self.truth = Truth()
         self.violations: list[str] = []
         self.broken = asyncio.Event()
-        self.writes: list[tuple[Resource, Key]] = []  # Since somebody last emptied it.
         self.invariants = [each(self.truth, self.ledger, self.slack) for each in ALWAYS]
         self._episodes: dict[str, list[Episode]] = {}  # What each process suffers from now.
         self._waiting: dict[str, float] = {}  # Who seems to wait in vain, and since when.
@@ -144,7 +143,6 @@ class World:
 
     def _check(self, commit: Commit) -> None:
         self.truth.apply(commit)
-        self.writes.append((commit.resource, commit.key))
         for invariant in self.invariants:
             for sentence in invariant.after(commit):
                 self.break_with(f"{type(invariant).__name__}: {sentence}")

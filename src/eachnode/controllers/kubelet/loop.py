@@ -26,7 +26,7 @@ from eachnode.objects.clock import Chance, Clock, timestamp
 from eachnode.objects.deletion import DeleteOptions, Preconditions
 from eachnode.objects.meta import Key
 from eachnode.objects.resources import NODES, PODS
-from eachnode.objects.status import Conflict, NotFound
+from eachnode.objects.status import NotFound
 from eachnode.runtime.events import EventRecorder, ObjectReference
 from eachnode.runtime.informer import Informer
 from eachnode.runtime.queue import WorkQueue, work
@@ -216,8 +216,8 @@ class Kubelet:
         name, namespace = pod.metadata.name, pod.metadata.namespace
         try:
             await self._door.patch(PODS, name, body, PatchKind.STRATEGIC, namespace, subresource="status")
-        except (NotFound, Conflict):
-            return  # Gone, or another pod of that name by now: the informer will tell.
+        except NotFound:
+            return  # A conflict is tried again: by then the informer has told whether it is another pod by now.
 
     async def _finish(self, pod: SimulatedPod) -> None:
         """The containers have stopped: the pod may vanish."""
@@ -226,7 +226,7 @@ class Kubelet:
         options = DeleteOptions(grace_period_seconds=0, preconditions=Preconditions(uid=pod.metadata.uid))
         try:
             await self._door.delete(PODS, pod.metadata.name, pod.metadata.namespace, options=options)
-        except (NotFound, Conflict):
+        except NotFound:
             return
 
     def _address(self, pod: SimulatedPod, node: SimulatedNode) -> str:

@@ -15,7 +15,7 @@ from eachnode.objects.clock import Chance, Clock, timestamp
 from eachnode.objects.deletion import DeleteOptions, Preconditions
 from eachnode.objects.meta import Key
 from eachnode.objects.resources import PODS
-from eachnode.objects.status import Conflict, NotFound
+from eachnode.objects.status import NotFound
 from eachnode.runtime.events import EventRecorder, ObjectReference
 from eachnode.runtime.informer import Informer
 from eachnode.runtime.queue import WorkQueue, work
@@ -100,14 +100,14 @@ class Evictions:
             await self._patch_status(pod, condition)
             options = DeleteOptions(preconditions=Preconditions(uid=pod.metadata.uid))
             await self._door.delete(PODS, name, namespace, options=options)
-        except (NotFound, Conflict):
+        except NotFound:
             return
 
     async def _mark(self, pod: TaintedPod) -> None:
         now = timestamp(self._clock.now())
         try:
             await self._patch_status(pod, {"type": "Ready", "status": "False", "lastTransitionTime": now})
-        except (NotFound, Conflict):
+        except NotFound:
             return
         subject = ObjectReference("v1", "Pod", pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
         self._events.record(subject, "Warning", "NodeNotReady", "Node is not ready")
