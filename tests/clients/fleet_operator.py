@@ -15,7 +15,7 @@ import kubernetes
 def configure(settings: kopf.OperatorSettings, **_: Any) -> None:
     """Keep progress where Kubernetes has a place for it, and complain as Events."""
     settings.persistence.finalizer = "example.com/fleets"
-    settings.posting.level = 20
+    settings.posting.loggers = True
 
 
 def wanted(name: str, image: str) -> dict[str, Any]:
