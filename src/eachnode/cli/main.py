@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scheduler": ("eachnode.cli.scheduler", "The scheduler alone, on any cluster."),
     "kubelet": ("eachnode.cli.kubelet", "Simulated nodes on any cluster."),
     "plan": ("eachnode.cli.plan", "What a change would do, before it is done."),
+    "lint": ("eachnode.cli.lint", "Mistakes people make with DaemonSets."),
     "why": ("eachnode.cli.why", "What is so on each node, and why."),
     "get": ("eachnode.cli.get", "Show DaemonSets, pods, nodes, revisions and events."),
     "apply": ("eachnode.cli.apply", "Make objects as their files say."),
