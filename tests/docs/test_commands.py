@@ -22,9 +22,11 @@ def parse(words: list[str]) -> None:
     while True:
         name, command, rest = group.resolve_command(context, words)
         assert command is not None
-        if "--help" in rest or not isinstance(command, click.Group) or not rest:
+        if not isinstance(command, click.Group):
             if "--help" not in rest:
                 command.make_context(name, rest, parent=context)
+            return
+        if rest in ([], ["--help"]):
             return
         group, context, words = command, click.Context(command, info_name=name, parent=context), rest
 
