@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -47,12 +48,17 @@ def name_suffix(chance: Chance, length: int = 5) -> str:
 
 def timestamp(now: float) -> str:
     """A moment as the API writes it, in whole seconds: `2026-01-31T12:00:00Z`."""
-    return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _timestamp(int(now))
+
+
+@lru_cache(maxsize=64)  # Thousands of objects are written within one second.
+def _timestamp(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_timestamp(now: float) -> str:
     """A moment as leases and events write it, in microseconds."""
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def seconds(text: str) -> float:
