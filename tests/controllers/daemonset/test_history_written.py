@@ -82,7 +82,6 @@ async def test_twins_are_merged_and_no_pod_is_restarted() -> None:
         await play.controller()
         await play.daemonset()
         await play.until_serving(2)
-        before = await play.pods_by_node()
         (first,) = await play.revisions()
         twin = {
             "metadata": {
@@ -94,6 +93,11 @@ async def test_twins_are_merged_and_no_pod_is_restarted() -> None:
             "revision": 9,
         }
         await play.create(CONTROLLER_REVISIONS, twin)
+        await play.settle()
+        assert len(await play.revisions()) == 2  # Whoever made it may not be done yet.
+        await play.node("n3")  # Something that wakes the DaemonSet.
+        await play.until_serving(3)
+        before = await play.pods_by_node()
 
         async def merged() -> bool:
             return [revision["metadata"]["name"] for revision in await play.revisions()] == ["twin"]
@@ -103,7 +107,7 @@ async def test_twins_are_merged_and_no_pod_is_restarted() -> None:
         assert await play.pods_by_node() == before
         labels = {pod["metadata"]["labels"]["controller-revision-hash"] for pod in await play.pods()}
         assert labels == {"twin"}
-        await play.until_serving(2)
+        await play.until_serving(3)
 
 
 @pytest.mark.behaviour(113, 123)

@@ -170,8 +170,12 @@ def test_a_pod_that_goes_wakes_its_owner_and_nobody_when_it_had_none() -> None:
 def test_a_revision_wakes_its_owner_or_whoever_could_adopt_it() -> None:
     made = told()
     mine = revision(reference("d"), {"app": "d"})
-    # The reference does not look at a revision that comes with an owner; we do, since it may be a twin.
-    assert made.revision(None, mine) == ["d"]
+    # Who makes a revision in our name is not done yet: a twin of the current one, say, which is to take its place.
+    assert made.revision(None, mine) == []
+    going = revision(reference("d"), {"app": "d"}, deletionTimestamp="2026-01-01T00:00:00Z")
+    assert made.revision(None, going) == ["d"]
+    assert made.revision(mine, revision(reference("d"), {"app": "d", "more": ""}, resourceVersion="2")) == ["d"]
+    assert made.revision(going, mine) == ["d"]
     assert made.revision(mine, revision(reference("e"), {"app": "d"})) == ["d", "e"]
     assert made.revision(mine, None) == ["d"]
     orphan = revision(None, {"app": "d"})

@@ -162,7 +162,7 @@ class World:
         if new is None:
             return
         if now is not None:
-            self._see_owned_revision(new, now)
+            self._see_owned_revision(old, new, now)
         elif new.metadata.controller is None:
             self._see_orphan_revision(old, new)
 
@@ -179,11 +179,14 @@ class World:
             charge_of_it.lose_revision(key)
             self._wake(owner.key)
 
-    def _see_owned_revision(self, revision: ControllerRevision, owner: Owner) -> None:
+    def _see_owned_revision(self, old: ControllerRevision | None, revision: ControllerRevision, owner: Owner) -> None:
         self._owned_revisions.setdefault(owner, {})[revision.metadata.key] = revision
         charge = self._charge(owner)
-        if charge is not None:
-            charge.see_owned_revision(revision)
+        if charge is None:
+            return
+        charge.see_owned_revision(revision)
+        # One that appears with its owner was made by us, or by somebody who is not done yet: it has to wait.
+        if old is not None or revision.metadata.deletion_timestamp is not None:
             self._wake(owner.key)
 
     def _see_orphan_revision(self, old: ControllerRevision | None, revision: ControllerRevision) -> None:
