@@ -95,6 +95,18 @@ async def test_what_is_there_already_is_nothing_to_do(file: MakeFile) -> None:
         assert (await plan(it, daemonset="ds/d", images=["c=i:1"]))[1] == NOTHING_TO_DO
 
 
+async def test_an_update_under_way_is_told_though_nothing_is_to_do(file: MakeFile) -> None:
+    async with world(nodes=3) as it:
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        await it.until_available("d", 3)
+        await it.cluster.end("controller")
+        path = file(daemon_set("d", "i:2"))
+        await apply(it, path)
+        text, code = await plan(it, files=[path])
+        assert code == NOTHING_TO_DO
+        assert "an update is under way: 3 pods are to be deleted still, 3 created" in text
+
+
 async def test_a_new_daemonset_gains_every_node_it_may_use(file: MakeFile) -> None:
     async with world(nodes=2) as it:
         await asyncio.sleep(3)

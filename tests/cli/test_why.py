@@ -96,6 +96,30 @@ async def test_all_formats_say_the_same() -> None:
         assert [line.split()[0] for line in wide[1:]] == [each["node"] for each in found["nodes"]]
 
 
+async def test_its_counts_are_those_of_the_status() -> None:
+    async with troubled() as it:
+        counts = json.loads(await why(it, output="json"))["counts"]
+        status = (await it.get(DAEMON_SETS, "d") or {})["status"]
+        assert counts == {
+            "desired": status["desiredNumberScheduled"],
+            "scheduled": status["currentNumberScheduled"],
+            "updated": status["updatedNumberScheduled"],
+            "ready": status["numberReady"],
+            "available": status["numberAvailable"],
+            "misscheduled": status["numberMisscheduled"],
+        }
+
+
+async def test_a_pod_that_will_be_adopted_counts_as_one_of_its_own() -> None:
+    async with world(nodes=1, without=("controller",)) as it:
+        await asyncio.sleep(3)
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        assert "no pod yet" in await why(it, node="node-1")
+        await it.create(PODS, pod("orphan", nodeName="node-1", metadata={"labels": {"app": "d"}}))
+        await asyncio.sleep(1)
+        assert "(pod orphan)" in await why(it, node="node-1")
+
+
 async def test_a_quota_that_keeps_pods_from_being_created_is_quoted() -> None:
     async with world(nodes=2) as it:
         await asyncio.sleep(3)
@@ -178,8 +202,8 @@ class FixedDoor:
         return Page(page, "1", str(start + 500) if start + 500 < len(texts) else "")
 
 
-def large_cluster(size: int) -> FixedDoor:
-    """So many nodes, on all but one in a hundred a serving pod; there it crashes."""
+def large_cluster(size: int, *, placed: bool = True) -> FixedDoor:
+    """So many nodes, on all but one in a hundred a serving pod; there it crashes. Or no pod was placed."""
     labels = {"app": "d"}
     owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u", "controller": True}
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -188,7 +212,7 @@ def large_cluster(size: int) -> FixedDoor:
         {"metadata": {"name": f"n{number}", "labels": {"zone": "x"}}, "status": {"conditions": [ready]}}
         for number in range(size)
     ]
-    pods = [
+    pods: list[dict[str, Any]] = [
         {
             "metadata": {
                 "name": f"d-{n}",
@@ -202,6 +226,14 @@ def large_cluster(size: int) -> FixedDoor:
         }
         for n in range(size)
     ]
+    if not placed:
+        for n, tree in enumerate(pods):
+            term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [f"n{n}"]}]}
+            required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+            tree.update(
+                {"status": {"phase": "Pending"}, "spec": {**tree["spec"], "affinity": {"nodeAffinity": required}}}
+            )
+            del tree["spec"]["nodeName"]
     template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}
     spec = {"selector": {"matchLabels": labels}, "template": template, "updateStrategy": {"type": "OnDelete"}}
     daemonset = {"metadata": {"name": "d", "namespace": "ns", "uid": "u"}, "spec": spec}
@@ -216,6 +248,14 @@ async def test_five_thousand_nodes_are_explained_within_two_seconds() -> None:
     assert time.perf_counter() - began < 2.0
     assert "50  crash-looping" in text
     assert "4950  outdated" in text
+
+
+async def test_five_thousand_pods_without_a_node_are_explained_within_two_seconds() -> None:
+    door = large_cluster(5000, placed=False)
+    began = time.perf_counter()
+    text = await answer(door, SystemClock(), "ds/d", "ns")  # type: ignore[arg-type]  # it does not write
+    assert time.perf_counter() - began < 2.0
+    assert "5000  pending: Too many pods" in text
 
 
 @pytest.mark.sockets

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scheduler": ("eachnode.cli.scheduler", "The scheduler alone, on any cluster."),
     "kubelet": ("eachnode.cli.kubelet", "Simulated nodes on any cluster."),
     "plan": ("eachnode.cli.plan", "What a change would do, before it is done."),
+    "top": ("eachnode.cli.top", "What DaemonSets cost on each class of node."),
     "lint": ("eachnode.cli.lint", "Mistakes people make with DaemonSets."),
     "why": ("eachnode.cli.why", "What is so on each node, and why."),
     "get": ("eachnode.cli.get", "Show DaemonSets, pods, nodes, revisions and events."),
@@ -32,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "set": ("eachnode.cli.set", "Change the images of a DaemonSet."),
     "rollout": ("eachnode.cli.rollout", "Follow an update, look at its history, undo it, restart every pod."),
     "events": ("eachnode.cli.events", "What was told of a DaemonSet and its pods."),
+    "simulate": ("eachnode.cli.simulate", "A day of cluster life in seconds, from a seed; or a forecast of a change."),
     "node": ("eachnode.cli.node", "Add, remove, stop, start, reboot or drain simulated nodes."),
     "completion": ("eachnode.cli.completion", "Shell completion for bash, zsh or fish."),
     "bench": ("eachnode.cli.bench", "Measure speed and memory on this machine."),
@@ -68,7 +70,7 @@ class CommandsOnDemand(click.Group):
                 raise
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx) from error
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 click's signature
         """The list of commands, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, told) for name, (_, told) in COMMANDS.items()])

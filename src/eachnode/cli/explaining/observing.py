@@ -21,6 +21,7 @@ from eachnode.controllers.daemonset.observe import World, concerns_daemonsets
 from eachnode.controllers.daemonset.options import DaemonSetOptions
 from eachnode.decisions.explanation import Scene, replay_failures
 from eachnode.decisions.explanation_of_pods import NodeTold, PodTold
+from eachnode.decisions.plan import SELECTING_ALL
 from eachnode.decisions.scheduling import Landscape, explain, survey
 from eachnode.decisions.slots import State
 from eachnode.objects.clock import Clock, seconds
@@ -73,6 +74,8 @@ async def observe_with(
     charge = world.charges[daemonset.metadata.key]
     if charge.problem:
         raise Failure(f"daemonset {daemonset.name} is left alone by the controller, because {charge.problem}")
+    if charge.selector.empty:
+        raise Failure(f"daemonset {daemonset.name} is left alone by the controller: {SELECTING_ALL}")
     labels = charge.selector.text
     pods: dict[str, PodTold] = {}
     async for document in each(door, CONTROLLER_REVISIONS, daemonset.metadata.namespace, labels=labels):
@@ -85,9 +88,19 @@ async def observe_with(
             world.pod_changed(None, pod)
             if not pod.is_ready or pod.is_terminating:
                 pods[pod.uid] = document.read(PodTold)
+    _adopt(charge)
     look = look_at(charge, clock.now())
     assert look is not None  # There is no problem with it.
     return Observed(charge, look, told, pods)
+
+
+def _adopt(charge: Charge) -> None:
+    """What belongs to nobody and is selected belongs to the DaemonSet before the controller decides anything."""
+    if charge.daemonset.is_going or charge.fleet is None:
+        return
+    for pod in charge.orphan_pods.values():
+        charge.fleet.see_pod(pod)
+    charge.revisions.update(charge.orphan_revisions)
 
 
 async def scene_of(door: Door, clock: Clock, observed: Observed, only: str = "") -> Scene:
