@@ -36,6 +36,9 @@ format: setup ## put the code into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+simulate: setup ## every scenario with many seeds, on all cores: make simulate SEEDS=10000
+	$(BIN)/eachnode simulate scenarios/*.yaml --seeds $(or $(SEEDS),100) --seed $(or $(SEED),1)
+
 behaviours: setup ## which test covers which numbered behaviour; fails on a gap
 	$(BIN)/python scripts/behaviours.py
 

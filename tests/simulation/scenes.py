@@ -19,7 +19,9 @@ def scenario(name: str) -> Scenario:
 
 def scene(*steps: dict[str, Any], **fields: Any) -> Scenario:
     """A scenario made of these steps."""
-    return scenario_from({"name": "a scene", "about": "Made for a test.", "steps": list(steps), "chaos": False, **fields})
+    return scenario_from(
+        {"name": "a scene", "about": "Made for a test.", "steps": list(steps), "chaos": False, **fields}
+    )
 
 
 def told(outcome: Outcome) -> str:

@@ -1,6 +1,6 @@
 """Every scenario holds, with many seeds: what must always hold does, whatever goes wrong meanwhile.
 
-More of them: `make simulate SEEDS=10000`. A failing one is repeated with `eachnode simulate scenarios/X.yaml --seed N --log`.
+More of them: `make simulate SEEDS=10000`. A failing one again: `eachnode simulate scenarios/X.yaml --seed N --log`.
 """
 
 from __future__ import annotations

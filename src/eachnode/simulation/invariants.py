@@ -23,6 +23,9 @@ Slack = Callable[[], float]  # How many seconds old the knowledge of a loop may 
 class Invariant(Protocol):
     """Something that must hold after every commit."""
 
+    def __init__(self, truth: Truth, ledger: Ledger, slack: Slack) -> None:
+        """Every one is made from the same three, and takes of them what it needs."""
+
     def after(self, commit: Commit) -> Iterator[str]:
         """What the commit broke; the truth holds it already."""
         ...

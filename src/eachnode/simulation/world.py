@@ -265,21 +265,18 @@ class World:
             gate.find_server(self.cluster.server)
 
     def _look_for_losses(self) -> None:
-        """Compare what the database gave back with all that was ever acknowledged."""
+        """Compare what the database gave back with all that was committed, and all that was acknowledged."""
         there = {
-            (served.shelf.resource, stored.document.read(MetadataOnly).metadata.key): stored
+            (served.shelf.resource, stored.document.read(MetadataOnly).metadata.key): stored.version
             for served in self.cluster.server.registry
             for stored in served.shelf.listed()
         }
-        for place, known in sorted(self.truth.versions.items(), key=lambda item: (item[0][0].plural, item[0][1])):
+        for place, (_, version) in sorted(self.truth.versions.items(), key=_in_order):
             if place not in there:
-                self.break_with(f"NothingIsLost: {place[0].plural} {place[1]} at version {known[1]} is gone")
-        for place, (uid, version) in sorted(
-            self.ledger.acknowledged.items(), key=lambda item: (item[0][0].plural, item[0][1])
-        ):
-            stored = there.get(place)
+                self.break_with(f"NothingIsLost: {place[0].plural} {place[1]} at version {version} is gone")
+        for place, (uid, version) in sorted(self.ledger.acknowledged.items(), key=_in_order):
             known = self.truth.versions.get(place)
-            if known is not None and known[0] == uid and (stored is None or stored.version < version):
+            if known is not None and known[0] == uid and there.get(place, 0) < version:
                 self.break_with(f"NothingIsLost: {place[0].plural} {place[1]} was acknowledged at version {version}")
 
     def jump_clock(self, seconds: float) -> None:
@@ -324,3 +321,7 @@ class World:
 
 def _component(who: str) -> Component:
     return who  # type: ignore[return-value]  # the names of processes without candidates are those of components
+
+
+def _in_order(item: tuple[tuple[Resource, Key], object]) -> tuple[str, Key]:
+    return item[0][0].qualified, item[0][1]
