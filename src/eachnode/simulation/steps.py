@@ -146,7 +146,7 @@ class Performer:
         names = step.nodes or sorted(name for name, node in nodes.items() if node.labels.get(ZONE) == step.zone)
         for name in names:
             what = step.act or f"{'taints' if step.taint else 'untaints'} with {step.taint or step.untaint}"
-            await self._send(f"{what} {name}", lambda name=name: self._on_node(step, name))  # type: ignore[misc] a default binds the name of this turn
+            await self._send(f"{what} {name}", lambda name=name: self._on_node(step, name))  # type: ignore[misc]  # a default binds each name
 
     async def _on_node(self, step: Step, name: str) -> object:
         match step.act:
