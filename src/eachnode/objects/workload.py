@@ -258,15 +258,6 @@ class DisruptionBudget(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
-class NodeCondition(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """One thing the node's agent says of it."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
 class WorkloadNodeSpec(msgspec.Struct, frozen=True, gc=False):
     """What the cluster wants of the node."""
 
@@ -278,8 +269,6 @@ class WorkloadNodeStatus(msgspec.Struct, frozen=True, gc=False):
     """What the node says of itself."""
 
     allocatable: Quantities | None = None
-    capacity: Quantities | None = None
-    conditions: tuple[NodeCondition, ...] | None = None
 
 
 class WorkloadNode(msgspec.Struct, frozen=True, kw_only=True, dict=True):
