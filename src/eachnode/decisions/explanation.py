@@ -35,6 +35,7 @@ class Scene:
     pods: Mapping[str, PodTold] = field(default_factory=dict)  # By uid, at least those that do not serve.
     landscape: Landscape | None = None  # Needed where pods are not placed.
     failed_create: str = ""  # What was said when a pod could not be created last.
+    failed_placements: Mapping[str, str] = field(default_factory=dict)  # By node: what the controller found lacking.
 
     @cached_property
     def pace(self) -> Pace:
@@ -99,6 +100,12 @@ def _vacant(scene: Scene, slot: Slot) -> Answer:
     daemonset = scene.daemonset
     if daemonset.is_going:
         return Answer(slot.node, Kind.VACANT, "the DaemonSet is being deleted, so no pod is started any more")
+    if slot.node in scene.failed_placements:
+        reason = Reason(
+            f"the controller places pods itself, and found no room: {scene.failed_placements[slot.node]}",
+            "make room on the node, or ask for less",
+        )
+        return Answer(slot.node, Kind.PENDING, "no room on the node", (reason,))
     if scene.failed_create:
         reason = Reason(
             f"its pod could not be created: {scene.failed_create}",

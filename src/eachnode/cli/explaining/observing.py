@@ -108,16 +108,16 @@ async def scene_of(door: Door, clock: Clock, observed: Observed, only: str = "")
     look, fleet = observed.look, observed.look.fleet
     concerned = [fleet.slots[only]] if only in fleet.slots else list(fleet.slots.values())
     states = fleet.tally.states  # Of all slots: what is so elsewhere can hold up this one.
-    failed_create = ""
+    stories = _Stories()
     if states[State.VACANT] or states[State.FAILED]:
         stories = await _stories(door, look.daemonset)
-        failed_create = stories.failed_create
         replay_failures(fleet, _since_template(stories.failures, look), clock.now())
     unplaced = [pod for slot in concerned for pod in slot.alive if _waits_for_a_place(pod, observed)]
     landscape = await _landscape(door, unplaced, observed) if unplaced else None
     return Scene(
-        look.daemonset, fleet, look.history, clock.now(), observed.nodes, observed.pods, landscape, failed_create
-    )
+        look.daemonset, fleet, look.history, clock.now(), observed.nodes, observed.pods, landscape,
+        stories.failed_create, stories.failed_placements,
+    )  # fmt: skip
 
 
 def _waits_for_a_place(pod: Pod, observed: Observed) -> bool:
@@ -152,8 +152,10 @@ class _Event(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class _Stories:
     failed_create: str = ""
     failures: dict[str, tuple[float, ...]] = field(default_factory=dict)  # By node: when a failed pod was removed.
+    failed_placements: dict[str, str] = field(default_factory=dict)  # By node: what was lacking.
 
 
+_FAILED_PLACEMENT = re.compile(r'failed to place pod on "([^"]+)": (.*)', re.DOTALL)
 _FAILED_POD = re.compile(r"Found failed daemon pod \S+ on node (\S+), will try to kill it")
 
 
@@ -172,6 +174,8 @@ async def _stories(door: Door, daemonset: DaemonSet) -> _Stories:
                 newest_success = max(newest_success, event.when)
             elif (match := _FAILED_POD.search(event.message)) is not None:
                 stories.failures[match[1]] = (*stories.failures.get(match[1], ()), event.when)
+            elif (match := _FAILED_PLACEMENT.search(event.message)) is not None:
+                stories.failed_placements[match[1]] = match[2]
     except Forbidden:
         return stories  # Explanations do without events then.
     if newest_create[0] >= newest_success and newest_create[1]:  # Events count in whole seconds.
