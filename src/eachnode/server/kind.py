@@ -184,9 +184,8 @@ class Kind:
     validate_update: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old), besides validate
     whole_update: bool = False  # validate_update says everything, in its own order; validate is for creation only.
     validate_status: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old)
-    validate_name: Callable[[str, bool], str | None] | None = (
-        None  # (name, is a prefix) → what is wrong; None: DNS subdomain
-    )
+    # (name, is a prefix) → everything wrong with it; None: a DNS subdomain is wanted.
+    validate_name: Callable[[str, bool], tuple[str, ...]] | None = None
     warn: Callable[[Tree, Tree | None], Iterable[str]] = no_warnings  # (new, old or None)
 
     # (tree, grace asked for or None) → seconds of grace; None: this kind knows no graceful deletion.

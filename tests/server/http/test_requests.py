@@ -214,12 +214,40 @@ async def test_warnings_stand_in_the_head() -> None:
         assert (refused.status, refused.body["reason"]) == (400, "BadRequest")
 
 
-async def test_a_head_has_no_body() -> None:
+async def test_a_head_is_for_pages_only_and_has_no_body() -> None:
     async with running() as site:
         await site.call(f"POST {MAPS}", config_map("a"))
-        answer = await site.call(f"HEAD {MAPS}/a")
+        for path in (f"{MAPS}/a", MAPS, "/apis", "/version"):
+            answer = await site.call(f"HEAD {path}")
+            assert (answer.status, answer.body) == (405, "")
+        answer = await site.call("HEAD /healthz")
         assert (answer.status, answer.body) == (200, "")
-        assert (await site.call(f"HEAD {MAPS}/none")).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            '{"gracePeriodSeconds": "x"}',
+            "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+        ),
+        ("{", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
+    ],
+)
+async def test_options_of_a_deletion_that_cannot_be_read(body: str, said: str) -> None:
+    async with running() as site:
+        await site.call(f"POST {MAPS}", config_map("a"))
+        answer = await site.call(f"DELETE {MAPS}/a", body)
+        assert (answer.status, answer.body["message"]) == (400, said)
+
+
+async def test_a_reader_of_one_object_may_ask_for_a_version_that_was_reached() -> None:
+    async with running() as site:
+        await site.call(f"POST {MAPS}", config_map("a"))
+        assert (await site.call(f"GET {MAPS}/a?resourceVersion=0")).status == 200
+        assert (await site.call(f"GET {MAPS}/a?resourceVersion=99999")).status == 504
+        answer = await site.call(f"GET {MAPS}/a?resourceVersion=x")
+        assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
 
 
 async def test_a_large_body_that_waits_to_be_asked_for_is_asked_for() -> None:

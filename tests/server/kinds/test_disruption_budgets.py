@@ -112,7 +112,7 @@ def test_what_is_wrong_with_the_status_of_a_budget(status: Tree, expected: Any) 
 )
 def test_a_budget_may_be_called_whatever_fits_in_a_path(name: str, problem: str | None) -> None:
     assert POD_DISRUPTION_BUDGET.validate_name is not None
-    assert POD_DISRUPTION_BUDGET.validate_name(name, False) == problem
+    assert POD_DISRUPTION_BUDGET.validate_name(name, False) == ((problem,) if problem else ())
 
 
 def test_a_row_shows_what_is_set_and_what_is_left() -> None:

@@ -117,7 +117,7 @@ LABEL_SENTENCE = (
 )
 def test_names_are_dns_labels(name: str, is_prefix: bool, problem: str | None) -> None:
     assert NAMESPACE.validate_name is not None
-    assert NAMESPACE.validate_name(name, is_prefix) == problem
+    assert NAMESPACE.validate_name(name, is_prefix) == ((problem,) if problem else ())
 
 
 def test_a_row_shows_name_status_and_age() -> None:

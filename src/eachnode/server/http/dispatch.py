@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import msgspec
 from aiohttp import web
 
 from eachnode.objects.deletion import DeleteOptions
@@ -40,6 +39,9 @@ from eachnode.server.http.replies import Reply, json_reply
 from eachnode.server.http.shapes import Shaper
 from eachnode.server.http.watches import Batches, Watches, close, shaped_line
 from eachnode.server.kind import Answer, Call, Caller, Verb
+from eachnode.server.schema import canonical, json_text
+from eachnode.server.schema.canonical_form import Unreadable
+from eachnode.server.verbs.listing import require_reached
 from eachnode.server.verbs.registry import Served
 from eachnode.server.verbs.watch import WatchOptions
 
@@ -47,8 +49,10 @@ APPLY = "application/apply-patch+yaml"
 CUSTOM_PATCHES = ("application/json-patch+json", "application/merge-patch+json", APPLY)
 PATCHES = (*CUSTOM_PATCHES[:2], "application/strategic-merge-patch+json", APPLY)
 STATUS_VERBS: frozenset[Verb] = frozenset(("get", "patch", "update"))
-_NAMED: Mapping[str, Verb] = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_COLLECTION: Mapping[str, Verb] = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
+_DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+# As in the reference, HEAD is for pages only, not for objects.
+_NAMED: Mapping[str, Verb] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_COLLECTION: Mapping[str, Verb] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 LONGEST_WATCH = 3600.0
 
 
@@ -132,6 +136,7 @@ class Dispatch:
             case "deletecollection":
                 return await self._delete_collection(incoming, call, served, ask, shaper)
             case "get":
+                require_reached(self._api.registry, incoming.query.get("resourceVersion", [""])[0])
                 answer = await self._api.get_as(
                     call,
                     served.resource,
@@ -314,12 +319,15 @@ def _of_one(listing: ListQuery, name: str) -> ListQuery:
 
 def _delete_tree(body: bytes, media: str) -> Mapping[str, object]:
     try:
-        tree = yaml_tree(body) if media == "yaml" else msgspec.json.decode(body)
+        tree = yaml_tree(body) if media == "yaml" else json_text.read(body)
     except (ValueError, RecursionError) as error:
-        raise BadRequest(f"DeleteOptions cannot be read: {error}") from None
+        raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(tree, dict) or tree.get("kind", "DeleteOptions") != "DeleteOptions":
         raise BadRequest("decoded object cannot be converted to DeleteOptions")
-    return tree
+    try:
+        return canonical(_DELETE_OPTIONS, tree)
+    except Unreadable as error:
+        raise BadRequest(str(error)) from None
 
 
 def _is_status(answer: Answer) -> bool:

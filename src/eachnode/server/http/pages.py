@@ -23,6 +23,10 @@ from eachnode.server.http.replies import Reply, json_reply, unknown_page
 MAJOR, MINOR, RELEASE = "1", "37", "v1.37.0"
 
 
+# Discovery knows GET only, as objects do.
+_WITHOUT_HEAD = (["api"], ["apis"], ["version"])
+
+
 class Pages:
     """Answers for the paths that name no resource."""
 
@@ -35,9 +39,9 @@ class Pages:
 
     def reply(self, incoming: Incoming) -> Reply:
         """The page at a path; where none is, the 404 that fits."""
-        if incoming.method not in ("GET", "HEAD"):
-            raise method_not_allowed()
         words = incoming.words
+        if incoming.method != "GET" and (incoming.method != "HEAD" or words[:1] in _WITHOUT_HEAD):
+            raise method_not_allowed()
         if not words:
             return self._index(incoming)
         match words[0]:

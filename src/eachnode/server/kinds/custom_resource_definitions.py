@@ -15,6 +15,7 @@ from eachnode.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from eachnode.server.field_errors import FieldError, forbidden, invalid, not_supported, required
 from eachnode.server.kind import Call, Column, Kind, Tree
 from eachnode.server.kinds import json_paths
+from eachnode.server.kinds.api_approval import validate_approval
 from eachnode.server.kinds.custom_schema_rules import validate_schema
 from eachnode.server.schema import value_formats
 from eachnode.server.schema.structural import has_rules
@@ -116,6 +117,11 @@ def _validate(tree: Tree) -> Errors:
     yield from _validate_names(names, "spec.names")
     yield from _validate_conversion(spec["conversion"])
     yield from _validate_stored(tree)
+
+
+def _validate_new(tree: Tree) -> Errors:
+    yield from _validate(tree)
+    yield from validate_approval(tree)
 
 
 def _validate_group(spec: Tree) -> Errors:
@@ -266,9 +272,11 @@ def _validate_update(new: Tree, old: Tree) -> Errors:
         pairs.append(("spec.names.kind", new["spec"]["names"].get("kind"), old["spec"]["names"].get("kind")))
     pairs.append(("spec.group", new["spec"].get("group"), old["spec"].get("group")))
     pairs.append(("spec.names.plural", new["spec"]["names"].get("plural"), old["spec"]["names"].get("plural")))
+    yield from _validate(new)
     for path, now, before in pairs:
         if now != before:
             yield invalid(path, now, _IMMUTABLE)
+    yield from validate_approval(new, old)
 
 
 def _validate_status(new: Tree, _old: Tree) -> Errors:
@@ -320,8 +328,9 @@ CUSTOM_RESOURCE_DEFINITION = Kind(
     prepare_status=_prepare_status,
     prepare_delete=_prepare_delete,
     held=lambda _tree: False,  # Its finalizer holds it, and the first DELETE is what adds it.
-    validate=_validate,
+    validate=_validate_new,
     validate_update=_validate_update,
+    whole_update=True,
     validate_status=_validate_status,
     warn=_warn,
     unconditional_update=False,

@@ -73,6 +73,12 @@ def parsed_version(text: str) -> int:
     return int(text)
 
 
+def require_reached(registry: Registry, text: str) -> None:
+    """Raises what the reference says to a reader of one object who has seen a version that there is not."""
+    if (version := parsed_version(text)) > registry.store.committed:
+        raise _too_large(version, registry.store.committed)
+
+
 def _beginning(options: ListOptions, newest: int) -> tuple[int | None, str]:
     """The version to show (None: the newest), and the path where the page begins."""
     if options.after:

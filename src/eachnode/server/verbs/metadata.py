@@ -113,8 +113,7 @@ def _validate_names(about: Tree, kind: Kind) -> Iterator[FieldError]:
 def _name_problems(kind: Kind, name: str, is_prefix: bool) -> Iterable[str]:
     if kind.validate_name is None:
         return formats.dns_subdomain(formats.name_prefix(name) if is_prefix else name)
-    problem = kind.validate_name(name, is_prefix)
-    return () if problem is None else (problem,)
+    return kind.validate_name(name, is_prefix)
 
 
 def _validate_common(about: Tree) -> Iterator[FieldError]:
