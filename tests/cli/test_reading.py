@@ -176,6 +176,13 @@ def _label_node(server: Server, labels: dict[str, str]) -> None:
         pass
 
 
+def test_following_ends_cleanly_every_time() -> None:
+    for _ in range(5):  # A watch that was not hung up at its end showed itself now and then.
+        said = ok("rollout", "status", "ds/nginx-ds", "--timeout=60")
+        assert said.out.endswith('daemon set "nginx-ds" successfully rolled out\n')
+        assert said.err == ""
+
+
 # Clusters that cannot be reached
 
 
