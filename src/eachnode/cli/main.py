@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rollout": ("eachnode.cli.rollout", "Follow an update, look at its history, undo it, restart every pod."),
     "events": ("eachnode.cli.events", "What was told of a DaemonSet and its pods."),
     "simulate": ("eachnode.cli.simulate", "A day of cluster life in seconds, from a seed; or a forecast of a change."),
-    "node": ("eachnode.cli.node", "Add, remove, stop, start, reboot or drain simulated nodes."),
+    "node": ("eachnode.cli.node", "Add, remove, stop, start, reboot, drain, label or taint nodes."),
     "completion": ("eachnode.cli.completion", "Shell completion for bash, zsh or fish."),
     "bench": ("eachnode.cli.bench", "Measure speed and memory on this machine."),
 }

@@ -10,17 +10,23 @@ from typing import Any
 import click
 
 from eachnode.cli.failures import Failure
+from eachnode.cli.node_marks import cordon, label, taint, uncordon
 from eachnode.cli.options import cluster_options
 
 
-@click.group("node", short_help="Add, remove, stop, start, reboot or drain simulated nodes.")
+@click.group("node", short_help="Add, remove, stop, start, reboot, drain, label or taint nodes.")
 def command() -> None:
     """What happens to simulated nodes, by hand.
 
     \b
     eachnode node stop node-2       # no sign of life any more
     eachnode node add --count 5
+    eachnode node taint node-1 dedicated=gpu:NoSchedule
     """
+
+
+for mark in (label, taint, cordon, uncordon):
+    command.add_command(mark)
 
 
 def _run(kubeconfig: str | None, context: str | None, act: Callable[[Any], Awaitable[None]]) -> None:
