@@ -131,6 +131,9 @@ FINE: dict[str, Change] = {
     "a socket": volume("/run/containerd/containerd.sock"),
     "made to be written": volume("/var/lib/agent", kind="DirectoryOrCreate"),
     "on the host's network with names": pod(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet"),
+    "nulls": both(
+        pod(tolerations=[{"key": "a", "operator": "Exists", "value": None}], volumes=None), spec(replicas=None)
+    ),
     "tolerates all": named("calico-node", pod(tolerations=[{"operator": "Exists"}])),
     "tolerates the control plane": named(
         "fluentd", pod(tolerations=[{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}])

@@ -296,9 +296,13 @@ def _unplaced(pod: PodTold, landscape: Landscape | None, now: float) -> Told:
     answers = explain(pod, landscape) if landscape is not None else ()
     objections = [objection for answer in answers for objection in answer.objections]
     if objections:
-        kind = Kind.PORT_TAKEN if all(each.rule == ports.NAME for each in objections) else Kind.PENDING
-        summary = ", ".join(dict.fromkeys(reason for each in objections for reason in each.reasons))
         facts = [fact for each in objections for fact in each.facts]
+        if all(each.rule == ports.NAME for each in objections):
+            taken = dict.fromkeys(holder.holds for fact in facts for holder in fact.holders)
+            kind, summary = Kind.PORT_TAKEN, f"{', '.join(taken)} is taken"
+        else:
+            words = dict.fromkeys(reason for each in objections for reason in each.reasons)
+            kind, summary = Kind.PENDING, ", ".join(words)
         reasons = [Reason(fact.sentence, fact.remedy, fact.holders) for fact in facts] or [Reason(summary, "")]
         if pod.status.nominated_node_name:
             reasons.append(Reason(f"room is being made for it on {pod.status.nominated_node_name} by preemption", ""))

@@ -47,7 +47,7 @@ Findings = Iterator[Finding]
 def lint(tree: dict[str, Any]) -> list[Finding]:
     """Every mistake in a DaemonSet, errors first, each kind in the order of the rules."""
     try:
-        written = msgspec.convert(tree, Written)
+        written = msgspec.convert(_without_nulls(tree), Written)
     except (msgspec.ValidationError, ValueError) as error:
         return [
             Finding(
@@ -60,6 +60,13 @@ def lint(tree: dict[str, Any]) -> list[Finding]:
         ]
     found = [finding for rule in RULES for finding in rule(written)]
     return sorted(found, key=lambda finding: finding.severity is not Severity.ERROR)
+
+
+def _without_nulls(value: Any) -> Any:
+    """The same without fields that are null: to the server those are absent."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _place(message: str) -> str:
