@@ -102,7 +102,7 @@ async def until_ready(cluster: World, count: int, *, updated: int | None = None)
         await make_ready(cluster)
         status = (await live(cluster))["status"]
         enough = updated is None or status.get("updatedNumberScheduled", 0) == updated
-        return enough and status["numberReady"] == len(await cluster.pods()) == count
+        return bool(enough and status["numberReady"] == len(await cluster.pods()) == count)
 
     await cluster.until(counted)
 
@@ -175,9 +175,9 @@ async def test_affinity_terms_by_label_and_by_name_add_up() -> None:
 @pytest.mark.behaviour(8, 10, 12, 22)
 async def test_taints_decide_and_conditions_alone_do_not() -> None:
     async with bare() as cluster:
-        blocked = {"spec": {"taints": [{"key": "dedicated", "value": "x", "effect": "NoSchedule"}]}}
+        taint = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
         await cluster.create(DAEMON_SETS, daemon_set())
-        await add_node(cluster, "tainted", **blocked)
+        await add_node(cluster, "tainted", spec={"taints": [taint]})
         await add_node(cluster, "cordoned", spec={"unschedulable": True})
         (pod,) = await until_alive(cluster, 1)
         assert pod["spec"]["nodeName"] == "cordoned"
@@ -290,7 +290,9 @@ async def test_a_surging_rollout_whose_tolerations_change_keeps_four_serving() -
         body = msgspec.json.encode({"apiVersion": "apps/v1", "kind": "DaemonSet", **tree})
         await cluster.door.update(DAEMON_SETS, "d", body, "default")
 
-    surge = {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}}
+    surge: dict[str, Any] = {
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
+    }
     async with bare() as cluster:
         for number, zone in enumerate(["y", "y", "z", "z", "common", "common"]):
             taint = {"key": f"zone-{zone}", "effect": "NoSchedule"}

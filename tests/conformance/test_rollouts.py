@@ -204,7 +204,7 @@ def surging() -> Tree:
     """A DaemonSet whose pods take their time to become ready, to be trusted, and to leave."""
     probe = {"exec": {"command": ["true"]}, "initialDelaySeconds": 7, "periodSeconds": 3, "failureThreshold": 1}
     hook = {"preStop": {"exec": {"command": ["/bin/sh", "-c", "sleep 15"]}}}
-    container = {"name": "c", "image": OLD, "readinessProbe": probe, "lifecycle": hook}
+    container: Tree = {"name": "c", "image": OLD, "readinessProbe": probe, "lifecycle": hook}
     container["env"] = [{"name": "VERSION", "value": "1"}]
     rolling = {"maxUnavailable": 0, "maxSurge": "20%"}
     strategy = {"type": "RollingUpdate", "rollingUpdate": rolling}
