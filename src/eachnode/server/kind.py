@@ -5,7 +5,7 @@ the field tables: types right, unknown fields gone, empty optional fields droppe
 what is wrong with them. They run in this order:
 
     create   shape → default → admission → prepare_create → validate → judges
-    update   shape → default → prepare_update → admission → validate (unless `whole_update`), validate_update → judges
+    update   shape → default → admission → prepare_update → validate (unless `whole_update`), validate_update → judges
     status   shape → default → prepare_status → validate_status
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from eachnode.objects.resources import (
@@ -237,3 +238,13 @@ async def test_what_every_cluster_needs_stays(resource: Resource, name: str) -> 
     with pytest.raises(Exception, match="this namespace may not be deleted") as refused:
         await world.delete(resource, name)
     assert getattr(refused.value, "code", 0) == 403
+
+
+async def test_a_pod_sent_again_as_it_was_first_sent_is_unchanged() -> None:
+    world = await fresh_world()
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    made = await world.create(PODS, "ns", spec=spec)
+    again = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec}
+    kept = (await world.server.update(PODS, "x", msgspec.json.encode(again), "ns")).tree()
+    assert kept["metadata"]["generation"] == 1
+    assert kept["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]

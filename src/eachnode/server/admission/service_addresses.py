@@ -16,7 +16,7 @@ from eachnode.objects.resources import SERVICES
 from eachnode.objects.status import InternalError
 from eachnode.server.field_errors import invalid, refusal
 from eachnode.server.kind import Call, Kind, Reader, Tree
-from eachnode.server.kinds.service_updates import needs_health_port, uses_node_ports
+from eachnode.server.kinds.service_updates import carry_over, needs_health_port, uses_node_ports
 from eachnode.server.kinds.services import HEADLESS, is_headless, validate_addresses
 
 ADDRESSES = IPv4Network("10.96.0.0/12")
@@ -52,6 +52,8 @@ class ServiceAddresses:
             return
         others = tuple(_others(tree, reader))
         spec = tree["spec"]
+        if old is not None:
+            carry_over(spec, old.get("spec", {}))
         if spec["type"] != "ExternalName":
             was = (old or {}).get("spec", {})
             _choose_families(tree, spec)

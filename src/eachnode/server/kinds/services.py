@@ -21,7 +21,7 @@ from eachnode.server.kinds.addresses import validate_address
 from eachnode.server.kinds.endpoints import PROTOCOLS, validate_reachable
 from eachnode.server.kinds.labels import validate_labels
 from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, at, name_of
-from eachnode.server.kinds.service_updates import carry_over, drop_unneeded, is_external, needs_health_port
+from eachnode.server.kinds.service_updates import drop_unneeded, is_external, needs_health_port
 
 HEADLESS = "None"
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -81,7 +81,6 @@ def _drop_traffic_policy(spec: Tree) -> None:
 def _prepare_update(new: Tree, old: Tree, _call: Call) -> None:
     spec, was = new["spec"], old.get("spec", {})
     new["status"] = old.get("status", {"loadBalancer": {}})
-    carry_over(spec, was)
     drop_unneeded(spec, was)
     _drop_traffic_policy(spec)
     if spec["type"] != "LoadBalancer":

@@ -131,16 +131,17 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: T
     """Admits and judges what an object is to become."""
     kind, rules = served.kind, served.rules(subresource)
     metadata.keep(tree["metadata"], before["metadata"])
+    if not subresource:
+        admit(registry, kind, tree, before, call)
     rules.prepare(tree, before, call)
-    admit(registry, kind, tree, before, call)
     errors = [*metadata.validate_update(tree["metadata"], before["metadata"])]
     if not subresource and not kind.whole_update:
         errors += kind.validate(tree)
     errors += rules.validate(tree, before)
     if errors:
         raise refusal(served.judged_as, tree["metadata"]["name"], errors)
-    judge(registry, kind, tree, before, call)
     if not subresource:
+        judge(registry, kind, tree, before, call)
         call.warnings += kind.warn(tree, before)
 
 
