@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import click.testing
 import pytest
 
 from eachnode.cli.simulate import command
+from eachnode.embedded.options import ClusterOptions
+from eachnode.embedded.serving import ServingOptions, serve
+from eachnode.objects.resources import DAEMON_SETS
 from tests.simulation.scenes import FOLDER
+from tests.worlds import World, daemon_set
 
 BROKEN = """
 name: broken
@@ -73,3 +78,21 @@ def test_many_seeds_run_in_processes_of_their_own(tmp_path: Path) -> None:
 def test_what_cannot_be_simulated_is_said(arguments: tuple[str, ...], sentence: str) -> None:
     result = run(*arguments)
     assert sentence in str(result.exception)
+
+
+@pytest.mark.sockets
+async def test_a_forecast_is_made_from_a_cluster_over_http(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    async with serve(ClusterOptions(nodes=2), ServingOptions(kubeconfig=kubeconfig)) as served:
+        here = World(served.cluster)
+        await here.create(DAEMON_SETS, daemon_set("d"))
+        await here.until_available("d", 2)
+        result = await asyncio.to_thread(
+            run, "--from-cluster", "ds/d", "--image", "c=i:2", "--seeds", "2", "--kubeconfig", str(kubeconfig)
+        )
+        changed = await here.get(DAEMON_SETS, "d")
+    assert result.exception is None, result.exception
+    assert "duration" in result.output
+    assert "out of service  at most 1 at once" in result.output
+    assert changed is not None
+    assert changed["metadata"]["generation"] == 1

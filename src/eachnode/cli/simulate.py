@@ -145,4 +145,20 @@ def _forecast(
     context: str | None,
     seeds: int | None,
 ) -> None:
-    raise Failure("not yet")
+    """Look at the cluster, then leave it alone, and tell what a change would be like."""
+    from eachnode.cli.errands import errand
+    from eachnode.cli.targets import parse_daemonset
+    from eachnode.simulation.forecast import SEEDS, forecast
+    from eachnode.simulation.snapshot import take, with_images
+
+    name = parse_daemonset(target)
+    wanted = dict(each.partition("=")[::2] for each in images)
+    if not wanted or not all(wanted.values()):
+        raise click.UsageError("say what is to change: --image CONTAINER=IMAGE")
+    snapshot = errand(kubeconfig, context, namespace, lambda door, where: take(door, name, where))
+    try:
+        changed = with_images(snapshot.daemonset, wanted)
+    except ValueError as error:
+        raise Failure(f"daemonset {name}: {error}") from error
+    for line in forecast(snapshot, changed, seeds or SEEDS).lines():
+        click.echo(line)
