@@ -15,11 +15,12 @@ from click.testing import CliRunner
 
 from eachnode.cli.failures import Failure
 from eachnode.cli.main import cli
-from eachnode.cli.plan import CHANGES, NOTHING_TO_DO, answer
+from eachnode.cli.plan import CHANGES, NOTHING_TO_DO, Looked, look, say
 from eachnode.client.intercepting import Intercepting
 from eachnode.objects.document import Document
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS, Resource
 from eachnode.objects.status import Forbidden
+from eachnode.runtime.virtual_time import VirtualTimeLoop
 from tests.cli.golden import assert_golden
 from tests.processes import started
 from tests.worlds import Tree, World, daemon_set, pod, world
@@ -39,8 +40,8 @@ def file(tmp_path: Path) -> MakeFile:
     return make
 
 
-async def plan(it: World, **options: Any) -> tuple[str, int]:
-    return await answer(it.door, it.cluster.clock, "default", **options)
+async def plan(it: World, *, output: str | None = None, **options: Any) -> tuple[str, int]:
+    return say(await look(it.door, it.cluster.clock, "default", **options), output)
 
 
 async def found(it: World, **options: Any) -> Tree:
@@ -217,6 +218,24 @@ async def test_a_selector_that_changes_is_refused_with_a_way_out(file: MakeFile)
             await plan(it, files=[file(tree)])
 
 
+def test_a_forecast_is_told_with_the_plan() -> None:
+    async def ask() -> Looked:
+        async with world(nodes=3) as it:
+            await it.create(DAEMON_SETS, daemon_set("d"))
+            await it.until_available("d", 3)
+            return await look(it.door, it.cluster.clock, "default", daemonset="ds/d", images=["c=i:2"], forecast=True)
+
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        looked = runner.run(ask())
+    text, code = say(looked)
+    assert code == CHANGES
+    assert "forecast: 3 nodes, 20 worlds" in text
+    told = json.loads(say(looked, "json")[0])["forecast"]
+    assert told["outOfService"] == 1
+    assert told["stoppedBy"] == []
+    assert 0 < told["medianSeconds"] <= told["ninetyPercentSeconds"] < 120
+
+
 class NoDryRun(Intercepting):
     """A door through which nothing may be tried."""
 
@@ -229,13 +248,13 @@ async def test_without_dry_run_the_change_is_laid_over_what_is_there(file: MakeF
         await it.create(DAEMON_SETS, daemon_set("d"))
         await it.until_available("d", 2)
         door, clock = NoDryRun(it.door), it.cluster.clock
-        text, code = await answer(door, clock, "default", files=[file(daemon_set("d", "i:2"))], output="json")
+        text, code = say(await look(door, clock, "default", files=[file(daemon_set("d", "i:2"))]), "json")
         told = json.loads(text)
         assert code == CHANGES
         assert told["changes"] == [{"path": "spec.template.spec.containers[c].image", "old": "i:1", "new": "i:2"}]
         assert "dry run is forbidden" in told["notes"][0]
         assert told["replaced"]["pods"] == 2
-        assert (await answer(door, clock, "default", files=[file(daemon_set("d"))]))[1] == NOTHING_TO_DO
+        assert say(await look(door, clock, "default", files=[file(daemon_set("d"))]))[1] == NOTHING_TO_DO
 
 
 async def test_what_cannot_be_planned_is_said(file: MakeFile, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from eachnode.cli.manifests import apply_manifest, read_manifests
-from eachnode.cli.plan import answer
+from eachnode.cli.plan import look, say
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS
 from tests.worlds import Tree, World, daemon_set, world
 
@@ -69,7 +69,7 @@ async def test_nodes_pods_and_revisions_become_as_it_was_told(seed: int, tmp_pat
         await it.until(lambda: settled(it))
         before = await pods(it)
         write("i:2")
-        text, _ = await answer(it.door, it.cluster.clock, "default", files=[path], output="json")
+        text, _ = say(await look(it.door, it.cluster.clock, "default", files=[path]), "json")
         told = json.loads(text)
         await apply_manifest(it.door, read_manifests([path])[0])
         await it.until(lambda: settled(it), within=300.0)

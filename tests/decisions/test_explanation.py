@@ -9,20 +9,21 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
+from eachnode.decisions import explanation, explanation_of_rollouts
 from eachnode.decisions.explanation import Scene, explain_fleet, replay_failures
 from eachnode.decisions.explanation_of_pods import NodeTold, PodTold
-from eachnode.decisions.explanation_words import Answer, Kind
+from eachnode.decisions.explanation_words import Answer, Kind, Reason
 from eachnode.decisions.plan import decide
-from eachnode.decisions.scheduling import survey
-from eachnode.decisions.slots import State
+from eachnode.decisions.scheduling import Fact, Holder, host_ports, survey
+from eachnode.decisions.slots import Slot, State
 from eachnode.objects.clock import timestamp
 from eachnode.objects.daemonset import DaemonSet
 from eachnode.objects.node import Node
 from eachnode.objects.pod import Pod
-from eachnode.objects.workload import WorkloadPod
+from eachnode.objects.workload import HostPort, WorkloadPod
 from tests.decisions.test_properties import often as sometimes
 from tests.decisions.test_properties import owners
 from tests.decisions.world import NEW, NO_HISTORY, OLD, START, daemonset, fleet_of, node, pod, rolling
@@ -293,6 +294,10 @@ hogs = st.lists(
 )
 
 
+cpus = st.sampled_from(["100m", "2", "5"])
+port_sets = st.sets(st.sampled_from([80, 81]))
+
+
 def workload(name: str, cpu: str, port: int) -> WorkloadPod:
     ports = [{"containerPort": 1, "hostPort": port}] if port else []
     containers = [{"name": "c", "resources": {"requests": {"cpu": cpu}}, "ports": ports}]
@@ -316,7 +321,7 @@ def unplaced(others: Iterable[WorkloadPod], cpu: str, ports: Iterable[int]) -> A
 
 
 @often
-@given(hogs, st.sampled_from(["100m", "2", "5"]), st.sets(st.sampled_from([80, 81])))
+@given(hogs, cpus, port_sets)
 def test_whoever_is_said_to_hold_room_holds_it(others: list[WorkloadPod], cpu: str, ports: set[int]) -> None:
     answer = unplaced(others, cpu, ports)
     event(answer.kind)
@@ -422,3 +427,41 @@ def test_a_scheduling_gate_is_named() -> None:
     fleet = fleet_of(daemonset(), [node("n1")], [given], revision=NEW)
     answer = next(iter(explain_fleet(Scene(daemonset(), fleet, NO_HISTORY, START, {}, {given.uid: told}))))
     assert "example.com/wait" in answer.because
+
+
+# Mutants: explanations with one mistake in them, which the properties have to catch
+
+
+def is_caught(claim: Any, *worlds: st.SearchStrategy[Any]) -> None:
+    """The property fails; the smallest world in which it does is not looked for."""
+    quick = settings(often, phases=[Phase.generate])
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        quick(given(*worlds)(claim.hypothesis.inner_test))()
+
+
+def test_an_explanation_that_calls_a_start_running_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hasty(scene: Scene, slot: Slot, pod: Pod) -> Answer:
+        return Answer(slot.node, Kind.RUNNING, "runs the newest template", (), pod.name)
+
+    monkeypatch.setattr(explanation, "_starting", hasty)
+    is_caught(test_what_is_said_to_run_is_served_and_left_alone, grounds)
+
+
+def test_an_explanation_that_always_blames_the_budget_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = Reason("maxUnavailable allows 1 node to be out of service at a time, and n0 is now", "raise it")
+    monkeypatch.setattr(explanation_of_rollouts, "_held_up", lambda *_: (reason,))
+    monkeypatch.setattr(explanation_of_rollouts.Pace, "why_not_yet", lambda pace, node: pace.waits_for)
+    is_caught(test_the_budget_is_to_blame_only_where_a_larger_one_lets_the_pod_go, rolling_grounds)
+
+
+def test_an_explanation_that_forgets_a_taint_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explanation, "_reasons", lambda objections: ())
+    is_caught(test_every_answer_that_is_not_running_gives_a_fact, grounds)
+
+
+def test_an_explanation_that_names_the_wrong_holder_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(port: HostPort, by: WorkloadPod) -> Fact:
+        return Fact(f"host port {port.port} is taken", "", (Holder("other", "hog9", 0, "host port"),))
+
+    monkeypatch.setattr(host_ports, "_fact", wrong)
+    is_caught(test_whoever_is_said_to_hold_room_holds_it, hogs, cpus, port_sets)

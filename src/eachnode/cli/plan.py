@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,8 +15,11 @@ from eachnode.cli.printing import output_option
 
 if TYPE_CHECKING:
     from eachnode.cli.explaining.changing import Wanted
+    from eachnode.cli.explaining.previewing import Outlook
     from eachnode.client.door import Door
     from eachnode.objects.clock import Clock
+    from eachnode.simulation.forecast import Forecast
+    from eachnode.simulation.snapshot import Snapshot
 
 NOTHING_TO_DO, CHANGES = 0, 2
 
@@ -26,6 +30,7 @@ NOTHING_TO_DO, CHANGES = 0, 2
     "-f", "--filename", "files", type=click.Path(path_type=Path), multiple=True, help="What `apply` would be given."
 )
 @click.option("--image", "images", multiple=True, metavar="CONTAINER=IMAGE", help="Other images for ds/NAME.")
+@click.option("--forecast", is_flag=True, help="Also play it in simulated worlds that begin as the cluster is.")
 @namespace_option
 @output_option("json", "yaml")
 @cluster_options
@@ -33,6 +38,7 @@ def command(
     daemonset: str | None,
     files: tuple[Path, ...],
     images: tuple[str, ...],
+    forecast: bool,
     namespace: str | None,
     output: str | None,
     kubeconfig: str | None,
@@ -47,21 +53,37 @@ def command(
     eachnode plan -f fluentd.yaml
     eachnode plan ds/fluentd --image fluentd=fluentd:1.17
     eachnode plan -f fluentd.yaml -o json | jq .replaced
+    eachnode plan ds/fluentd --image fluentd=fluentd:1.17 --forecast
     """
     from eachnode.cli.errands import errand
     from eachnode.runtime.clock import SystemClock
 
-    async def ask(door: Door, where: str) -> tuple[str, int]:
-        return await answer(
-            door, SystemClock(), where, files=files, daemonset=daemonset or "", images=images, output=output
+    async def ask(door: Door, where: str) -> Looked:
+        return await look(
+            door,
+            SystemClock(),
+            where,
+            files=files,
+            daemonset=daemonset or "",
+            images=images,
+            forecast=forecast,
         )
 
-    text, code = errand(kubeconfig, context, namespace, ask)
+    text, code = say(errand(kubeconfig, context, namespace, ask), output)
     click.echo(text)
     return code
 
 
-async def answer(
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the cluster said about the changes asked for."""
+
+    outlooks: tuple[Outlook, ...]
+    skipped: tuple[str, ...]  # Objects of the files that are no DaemonSets.
+    snapshots: tuple[Snapshot | None, ...] = ()  # To forecast from, one for each outlook; None where nothing is yet.
+
+
+async def look(
     door: Door,
     clock: Clock,
     namespace: str,
@@ -69,22 +91,52 @@ async def answer(
     files: Sequence[Path] = (),
     daemonset: str = "",
     images: Sequence[str] = (),
-    output: str | None = None,
-) -> tuple[str, int]:
-    """What is printed, and how the command ends."""
-    from eachnode.cli.explaining.previewing import look_ahead, tell, values
-    from eachnode.cli.printing import structured
+    forecast: bool = False,
+) -> Looked:
+    """Ask the cluster all that is needed to say what the changes would do."""
+    from eachnode.cli.explaining.previewing import look_ahead
 
     all_wanted, skipped = await _wanted(door, namespace, files, daemonset, images)
-    outlooks = [await look_ahead(door, clock, wanted) for wanted in all_wanted]
-    code = CHANGES if any(wanted.is_change for wanted in all_wanted) else NOTHING_TO_DO
+    outlooks = tuple([await look_ahead(door, clock, wanted) for wanted in all_wanted])
+    snapshots = tuple([await _snapshot(door, wanted) for wanted in all_wanted]) if forecast else ()
+    return Looked(outlooks, tuple(skipped), snapshots)
+
+
+async def _snapshot(door: Door, wanted: Wanted) -> Snapshot | None:
+    from eachnode.simulation.snapshot import take
+
+    if wanted.before is None or not wanted.is_change:
+        return None
+    return await take(door, wanted.before.name, wanted.before.metadata.namespace)
+
+
+def say(looked: Looked, output: str | None = None) -> tuple[str, int]:
+    """What is printed, and how the command ends; forecasts run event loops of their own."""
+    from eachnode.cli.explaining.previewing import tell, values
+    from eachnode.cli.printing import structured
+
+    code = CHANGES if any(outlook.wanted.is_change for outlook in looked.outlooks) else NOTHING_TO_DO
+    forecasts = [_forecast(outlook, snapshot) for outlook, snapshot in _pairs(looked)]
     if output is not None:
-        found: list[Any] = [values(outlook) for outlook in outlooks]
+        found = [values(outlook, forecast) for outlook, forecast in zip(looked.outlooks, forecasts, strict=True)]
         return structured(found[0] if len(found) == 1 else found, output), code
-    blocks = ["\n".join(tell(outlook)) for outlook in outlooks]
-    if skipped:
-        blocks.append(f"not looked at, being no DaemonSets: {', '.join(skipped)}")
+    blocks = ["\n".join(tell(outlook, forecast)) for outlook, forecast in zip(looked.outlooks, forecasts, strict=True)]
+    if looked.skipped:
+        blocks.append(f"not looked at, being no DaemonSets: {', '.join(looked.skipped)}")
     return "\n\n".join(blocks), code
+
+
+def _pairs(looked: Looked) -> Iterator[tuple[Outlook, Snapshot | None]]:
+    nothing = (None,) * len(looked.outlooks)
+    yield from zip(looked.outlooks, looked.snapshots or nothing, strict=True)
+
+
+def _forecast(outlook: Outlook, snapshot: Snapshot | None) -> Forecast | None:
+    if snapshot is None:
+        return None
+    from eachnode.simulation.forecast import forecast
+
+    return forecast(snapshot, outlook.wanted.tree)
 
 
 async def _wanted(

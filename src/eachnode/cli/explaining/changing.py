@@ -38,6 +38,7 @@ class Wanted:
     before: DaemonSet | None
     after: DaemonSet
     changes: tuple[Change, ...]
+    tree: Tree  # After the change: what of the object its author decides.
     notes: tuple[str, ...] = ()
 
     @property
@@ -105,7 +106,19 @@ def _placed(manifest: Manifest, namespace: str) -> Tree:
 def _wanted(before: Document | None, after: Document, notes: tuple[str, ...] = ()) -> Wanted:
     old, new = (before.tree() if before is not None else {}), after.tree()
     found = changes(_told_of(old), _told_of(new)) if old else ()
-    return Wanted(before.read(DaemonSet) if before is not None else None, after.read(DaemonSet), found, notes)
+    return Wanted(
+        before.read(DaemonSet) if before is not None else None, after.read(DaemonSet), found, _bare(new), notes
+    )
+
+
+def _bare(tree: Tree) -> Tree:
+    """The object as one would write it into a file."""
+    metadata = {key: tree["metadata"][key] for key in ("name", "namespace") if tree["metadata"].get(key)}
+    told = _told_of(tree)
+    metadata |= {key: value for key, value in told["metadata"].items() if value}
+    return {
+        "apiVersion": DAEMON_SETS.api_version, "kind": DAEMON_SETS.kind, "metadata": metadata, "spec": told["spec"]
+    }  # fmt: skip
 
 
 def _told_of(tree: Tree) -> Tree:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,6 +23,9 @@ from eachnode.objects.clock import Clock
 from eachnode.objects.daemonset import DaemonSet
 from eachnode.objects.resources import PODS
 from eachnode.objects.workload import Amounts, HostPort, WorkloadPod
+
+if TYPE_CHECKING:
+    from eachnode.simulation.forecast import Forecast
 
 SHOWN_WAVES = 5
 NAMED = 12
@@ -94,7 +97,7 @@ async def _pods_besides(door: Door, owner: str) -> AsyncIterator[WorkloadPod]:
 # For people
 
 
-def tell(outlook: Outlook) -> Iterator[str]:
+def tell(outlook: Outlook, forecast: Forecast | None = None) -> Iterator[str]:
     """Everything, in the order in which it happens."""
     wanted, found = outlook.wanted, outlook.preview
     key = wanted.after.metadata.key
@@ -108,6 +111,10 @@ def tell(outlook: Outlook) -> Iterator[str]:
         yield from _told_nodes(found)
         yield from _told_pods(found)
         yield from _told_history(outlook)
+    if forecast is not None:
+        yield ""
+        yield f"forecast: {next(iter(forecast.lines()))}"
+        yield from (f"  {line}" for line in forecast.lines()[1:])
     for note in wanted.notes:
         yield f"note: {note}"
     for warned in outlook.warnings:
@@ -181,7 +188,7 @@ def _count(number: int, thing: str) -> str:
 # For programs
 
 
-def values(outlook: Outlook) -> dict[str, Any]:
+def values(outlook: Outlook, forecast: Forecast | None = None) -> dict[str, Any]:
     """All of it as plain values."""
     wanted, found, metadata = outlook.wanted, outlook.preview, outlook.wanted.after.metadata
     return {
@@ -206,6 +213,21 @@ def values(outlook: Outlook) -> dict[str, Any]:
         "notes": list(wanted.notes),
         "trouble": found.trouble,
         "apiCalls": outlook.calls,
+        **({"forecast": _forecast_value(forecast)} if forecast is not None else {}),
+    }
+
+
+def _forecast_value(forecast: Forecast) -> dict[str, Any]:
+    return {
+        "worlds": len(forecast.courses),
+        "startTimesOfPods": forecast.starts,
+        "medianSeconds": forecast.median,
+        "ninetyPercentSeconds": forecast.ninety,
+        "outOfService": forecast.worst,
+        "outOfServiceByZone": forecast.worst_by_zone,
+        "controllerCalls": forecast.calls,
+        "stoppedBy": list(forecast.stopped_by),
+        "assumed": list(forecast.assumptions),
     }
 
 
