@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from eachnode.decisions.pod_stages.view import SIMULATED
 from eachnode.objects.resources import NODES
 from eachnode.objects.status import AlreadyExists
 
+AT_ONCE = 64  # Nodes created together.
 REGION = "simulated-1"
 ZONES = ("simulated-1a", "simulated-1b", "simulated-1c")
 # Name, cores, GiB, pods; three of four nodes are of the middle size.
@@ -64,10 +66,14 @@ def _lay_over(below: dict[str, Any], above: Mapping[str, Any]) -> None:
 async def create_nodes(door: Door, trees: Sequence[Mapping[str, Any]]) -> int:
     """Create those of the nodes that are not there yet; how many that were."""
     created = 0
-    for tree in trees:
-        try:
-            await door.create(NODES, msgspec.json.encode(tree))
-        except AlreadyExists:
-            continue
-        created += 1
+    for start in range(0, len(trees), AT_ONCE):
+        created += sum(await asyncio.gather(*(_create_node(door, tree) for tree in trees[start : start + AT_ONCE])))
     return created
+
+
+async def _create_node(door: Door, tree: Mapping[str, Any]) -> bool:
+    try:
+        await door.create(NODES, msgspec.json.encode(tree))
+    except AlreadyExists:
+        return False
+    return True
