@@ -20,6 +20,7 @@ from eachnode.client.intercepting import Intercepting
 from eachnode.objects.document import Document
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS, Resource
 from eachnode.objects.status import Forbidden
+from eachnode.objects.watching import Page
 from eachnode.runtime.virtual_time import VirtualTimeLoop
 from tests.cli.golden import assert_golden
 from tests.processes import started
@@ -255,6 +256,24 @@ async def test_without_dry_run_the_change_is_laid_over_what_is_there(file: MakeF
         assert "dry run is forbidden" in told["notes"][0]
         assert told["replaced"]["pods"] == 2
         assert say(await look(door, clock, "default", files=[file(daemon_set("d"))]))[1] == NOTHING_TO_DO
+
+
+class OwnNamespaceOnly(Intercepting):
+    """A door through which pods of other namespaces cannot be seen."""
+
+    async def list(self, resource: Resource, namespace: str = "", **options: Any) -> Page:
+        if resource is PODS and not namespace:
+            raise Forbidden("pods is forbidden")
+        return await super().list(resource, namespace, **options)
+
+
+async def test_who_may_not_see_other_pods_is_told_that_room_is_not_known(file: MakeFile) -> None:
+    async with world(nodes=1) as it:
+        await asyncio.sleep(3)
+        door = OwnNamespaceOnly(it.door)
+        text, code = say(await look(door, it.cluster.clock, "default", files=[file(daemon_set("d"))]))
+        assert code == CHANGES
+        assert "not known whether the nodes have room" in text
 
 
 async def test_what_cannot_be_planned_is_said(file: MakeFile, tmp_path: Path) -> None:

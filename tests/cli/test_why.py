@@ -18,10 +18,12 @@ from eachnode.cli.failures import Failure
 from eachnode.cli.main import cli
 from eachnode.cli.why import answer
 from eachnode.client.cluster import Cluster
+from eachnode.client.intercepting import Intercepting
 from eachnode.controllers.kubelet import KubeletOptions
 from eachnode.decisions.pod_stages.stages import read_stages
 from eachnode.objects.document import Document
 from eachnode.objects.resources import DAEMON_SETS, NODES, PODS, RESOURCE_QUOTAS, Resource
+from eachnode.objects.status import Forbidden
 from eachnode.objects.watching import Page
 from eachnode.runtime.clock import SystemClock
 from tests.cli.golden import assert_golden
@@ -142,6 +144,25 @@ async def test_an_unknown_name_suggests_the_nearest() -> None:
             await answer(it.door, clock, "daemonset.apps/fluentd", "default", node="node-11")
         with pytest.raises(Failure, match="is no DaemonSet"):
             await answer(it.door, clock, "pod/fluentd", "default")
+
+
+class OwnNamespaceOnly(Intercepting):
+    """A door through which pods of other namespaces cannot be seen."""
+
+    async def list(self, resource: Resource, namespace: str = "", **options: Any) -> Page:
+        if resource is PODS and not namespace:
+            raise Forbidden("pods is forbidden")
+        return await super().list(resource, namespace, **options)
+
+
+async def test_who_may_not_see_other_pods_is_told_what_the_scheduler_said() -> None:
+    async with world(nodes=1) as it:
+        await asyncio.sleep(3)
+        hungry = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100"}}}
+        await it.create(DAEMON_SETS, daemon_set("d", template={"containers": [hungry]}))
+        await asyncio.sleep(2)
+        text = await answer(OwnNamespaceOnly(it.door), it.cluster.clock, "ds/d", "default")
+        assert "the scheduler said: 0/1 nodes are available: 1 Insufficient cpu" in text
 
 
 class Listing:

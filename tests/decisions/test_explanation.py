@@ -335,7 +335,7 @@ def test_whoever_is_said_to_hold_room_holds_it(others: list[WorkloadPod], cpu: s
         assert "host port" in answer.because
         assert unplaced(others, cpu, []).kind is not Kind.PORT_TAKEN
     if answer.summary == "waits for the scheduler":
-        assert "nothing is in its way" in answer.because
+        assert "has not placed it yet" in answer.because
 
 
 # Single answers, in the words people read

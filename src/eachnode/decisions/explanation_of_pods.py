@@ -293,7 +293,9 @@ def _unplaced(pod: PodTold, landscape: Landscape | None, now: float) -> Told:
         gates = ", ".join(gate.name for gate in pod.spec.scheduling_gates)
         because = f"{name} is kept from being scheduled by the gates {gates}"
         return Kind.PENDING, f"kept by the scheduling gates {gates}", (Reason(because, "see to whoever set them"),)
-    answers = explain(pod, landscape) if landscape is not None else ()
+    if landscape is None:
+        return Kind.PENDING, "waits for a place", (_said_by_the_scheduler(pod, now),)
+    answers = explain(pod, landscape)
     objections = [objection for answer in answers for objection in answer.objections]
     if objections:
         facts = [fact for each in objections for fact in each.facts]
@@ -310,10 +312,19 @@ def _unplaced(pod: PodTold, landscape: Landscape | None, now: float) -> Told:
     return Kind.PENDING, "waits for the scheduler", (_not_tried(pod, now),)
 
 
+def _said_by_the_scheduler(pod: PodTold, now: float) -> Reason:
+    """What is known without looking at the other pods of the cluster."""
+    said = pod.condition("PodScheduled")
+    if said is None or not said.message:
+        return _not_tried(pod, now)
+    because = f"{pod.metadata.name} has no node; the scheduler said: {said.message}"
+    return Reason(because, "take away what it names; who may list all pods is told who holds the room")
+
+
 def _not_tried(pod: PodTold, now: float) -> Reason:
     name, scheduler = pod.metadata.name, pod.spec.scheduler_name
     since = f" since {_when(pod.metadata.creation_timestamp, now)}" if pod.metadata.creation_timestamp else ""
     said = pod.condition("PodScheduled")
     last = f"; it said last: {said.message}" if said is not None and said.message else ""
     whose = f"the scheduler {scheduler!r}" if scheduler != DEFAULT_SCHEDULER else "the scheduler"
-    return Reason(f"{name} waits for {whose}{since}, and nothing is in its way{last}", f"see to it that {whose} runs")
+    return Reason(f"{name} waits for {whose}{since}, which has not placed it yet{last}", f"see to it that {whose} runs")

@@ -193,8 +193,16 @@ def _since_template(failures: dict[str, tuple[float, ...]], look: Look) -> dict[
 # Room
 
 
-async def _landscape(door: Door, unplaced: list[Pod], observed: Observed) -> Landscape:
-    """The nodes that the unplaced pods are for, and what is on them; the whole cluster where that is not enough."""
+async def _landscape(door: Door, unplaced: list[Pod], observed: Observed) -> Landscape | None:
+    """The nodes that the unplaced pods are for, and what is on them; None when we may not look at others' pods."""
+    try:
+        return await _surveyed(door, unplaced, observed)
+    except Forbidden:
+        return None
+
+
+async def _surveyed(door: Door, unplaced: list[Pod], observed: Observed) -> Landscape:
+    """What is on the nodes that the unplaced pods are for; the whole cluster where that is not enough."""
     targets = {pod.target for pod in unplaced}
     namespaces = await _namespace_labels(door)
     if len(targets) <= FEW:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,12 +22,14 @@ from eachnode.decisions.template import pod_body
 from eachnode.objects.clock import Clock
 from eachnode.objects.daemonset import DaemonSet
 from eachnode.objects.resources import PODS
+from eachnode.objects.status import Forbidden
 from eachnode.objects.workload import Amounts, HostPort, WorkloadPod
 
 if TYPE_CHECKING:
     from eachnode.simulation.forecast import Forecast
 
 SHOWN_WAVES = 5
+UNSEEN = "the pods of other namespaces may not be listed, so it is not known whether the nodes have room"
 NAMED = 12
 
 
@@ -61,7 +63,12 @@ async def look_ahead(door: Door, clock: Clock, wanted: Wanted) -> Outlook:
         look = (await observe_with(door, clock, wanted.before, nodes, told)).look
         before = Before(wanted.before, by_name, tuple(look.fleet.pods.values()), look.revisions)
     first = preview(before, wanted.after, now)
-    landscape = await _landscape(door, wanted, told) if _needs_room(wanted, first) else None
+    landscape = None
+    if _needs_room(wanted, first):
+        try:
+            landscape = await _landscape(door, wanted, told)
+        except Forbidden:
+            wanted = replace(wanted, notes=(*wanted.notes, UNSEEN))
     warned = warnings(wanted.before, wanted.after, by_name, told, landscape, now)
     hopeless = {node for each in warned for node in each.nodes}
     return Outlook(wanted, preview(before, wanted.after, now, hopeless) if hopeless else first, tuple(warned))
