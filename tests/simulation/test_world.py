@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 
 import pytest
 
+from eachnode.embedded.options import COMPONENTS
 from eachnode.simulation.run import Outcome, simulate, troubles_of
 from eachnode.simulation.scenario import InvalidScenario, read_scenario, scenario_from
 from eachnode.simulation.schedule import Episode, Strike
 from eachnode.simulation.shrink import shrunk
+from eachnode.simulation.steps import Performer
 from eachnode.simulation.time_of_day import parse_duration
 from tests.simulation.scenes import FOLDER, PATHS, scenario, scene, told
 
@@ -130,3 +133,20 @@ def test_a_scenario_that_is_wrong_is_refused_with_a_sentence(tree: object, sente
 
 def test_durations_are_read() -> None:
     assert [parse_duration(each) for each in (5, "1m30s", "500ms", "-2s", "24h")] == [5.0, 90.0, 0.5, -2.0, 86_400.0]
+
+
+def test_a_process_can_be_killed_between_any_two_requests() -> None:
+    calm = scene(DAEMON, {"expect": {"complete": True}, "within": "3m"}, nodes=3, rests=False)
+    for request in range(1, 12):
+        outcome = simulate(calm, 1, troubles=[Strike(0.0, "kill", "controller", 1.0, request)])
+        assert outcome.ok, told(outcome)
+        assert any("controller is killed" in line.what for line in outcome.lines)
+
+
+def test_when_everybody_waits_for_everybody_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def perform(self: Performer) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Performer, "perform", perform)
+    empty = scene(nodes=0, without=list(COMPONENTS))
+    assert simulate(empty, 1).violations == ["NothingStandsStill: every task waits and no timer is set"]

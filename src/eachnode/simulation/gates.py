@@ -7,6 +7,7 @@ who asked for the end of an object is remembered, so that the checks from outsid
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -57,10 +58,20 @@ class Gate(Intercepting):
         self._process_lives = True
         self._server_lives = True
         self._server = 0  # Which server it is, counted by their deaths.
+        self._fuse: asyncio.Future[None] | None = None
+        self._requests_left = 0
+        self._dies_before_sending = False
 
     def close(self) -> None:
         """The process is dead."""
         self._process_lives = False
+
+    def die_at(self, request: int) -> asyncio.Future[None]:
+        """Have the process die amid the n-th request from now: before it is sent when n is even, else unanswered."""
+        self._fuse = asyncio.get_running_loop().create_future()
+        self._dies_before_sending = request % 2 == 0
+        self._requests_left = request
+        return self._fuse
 
     def lose_server(self) -> None:
         """The server is dead."""
@@ -74,6 +85,9 @@ class Gate(Intercepting):
 
     async def request(self, call: Call, send: Callable[[], Awaitable[Answer]]) -> Answer:
         """Pass one request, if there is somebody at both ends, and its answer, if both are still there."""
+        dies = self._burns_down()
+        if dies and self._dies_before_sending:
+            self.close()
         self._check(call)
         server = self._server
         self._ledger.attempt(self.who, call)
@@ -82,6 +96,9 @@ class Gate(Intercepting):
         except ApiError:
             self._check_same(call, server)
             raise
+        finally:
+            if dies:
+                self.close()
         self._check_same(call, server)
         self._ledger.answered(call, answer)
         return answer
@@ -101,6 +118,16 @@ class Gate(Intercepting):
         finally:
             await close_watch(stream)
         self._check_same(call, server)
+
+    def _burns_down(self) -> bool:
+        """Whether this is the request amid which the process dies."""
+        if self._fuse is None or self._fuse.done():
+            return False
+        self._requests_left -= 1
+        if self._requests_left > 0:
+            return False
+        self._fuse.set_result(None)
+        return True
 
     def _check(self, call: Call) -> None:
         if not self._process_lives:

@@ -132,7 +132,7 @@ class _Run:
                 world.remove_faults(who, trouble)
         elif trouble.what == "kill":
             for who in world.members(trouble.who)[:1]:
-                await world.kill(who, trouble.away)
+                await world.kill(who, trouble.away, trouble.request)
         else:
             await world.restart_server(trouble.away)
 

@@ -59,9 +59,11 @@ class Strike:
     what: Literal["kill", "restart-server"]
     who: str
     away: float
+    request: int = 0  # It falls amid the n-th request from then on; 0: at that very moment.
 
     def __str__(self) -> str:
-        return f"{self.start:.1f} s: {self.what} {self.who}, back after {self.away:.1f} s"
+        amid = f" amid its request {self.request} from then" if self.request else ""
+        return f"{self.start:.1f} s: {self.what} {self.who}{amid}, back after {self.away:.1f} s"
 
 
 Trouble = Episode | Strike
@@ -75,9 +77,10 @@ def draw(chance: random.Random, components: Sequence[str], horizon: float, *, re
         start = chance.random() * horizon
         who = _victim(chance, components)
         blow = chance.random()
-        if blow < 0.15:
-            found.append(Strike(start, "kill", who, 0.5 + 10 * chance.random()))
-        elif blow < 0.25 and restarts:
+        if blow < 0.25:
+            request = 1 + chance.randrange(30) if chance.random() < 0.7 else 0
+            found.append(Strike(start, "kill", who, 0.5 + 10 * chance.random(), request))
+        elif blow < 0.4 and restarts:
             found.append(Strike(start, "restart-server", "server", 0.2 + 5 * chance.random()))
         else:
             faults, _ = chance.choices(_KINDS, [weight for _, weight in _KINDS])[0]

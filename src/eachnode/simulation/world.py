@@ -37,6 +37,7 @@ from eachnode.simulation.truth import Commit, Truth
 
 SLACK_CALM, SLACK_TROUBLED = 2.0, 120.0  # How old a loop's knowledge may be, in seconds, without and with faults.
 LONGEST_WAIT = 30.0  # Seconds for which somebody may seem to wait in vain: while an answer takes its time.
+PATIENCE_FOR_A_REQUEST = 30.0  # Seconds after which a process that sends nothing is killed all the same.
 AFTERMATH = 120.0  # Seconds for which a fault that is over may still matter.
 
 
@@ -218,10 +219,15 @@ class World:
             together.update(episode.faults)
         return replace(CALM, **together)
 
-    async def kill(self, who: str, away: float) -> None:
-        """Kill a process in whatever it does, and begin it anew after a while."""
+    async def kill(self, who: str, away: float, request: int = 0) -> None:
+        """Kill a process in whatever it does, or amid its n-th request, and begin it anew after a while."""
         if who not in self._processes or who in self._away():
             return
+        if request:
+            gate = self._processes[who].gate
+            await asyncio.wait({gate.die_at(request)}, timeout=PATIENCE_FOR_A_REQUEST)
+            if gate is not self._processes[who].gate or who in self._away():
+                return  # It was killed otherwise meanwhile.
         self._trouble()
         self.story.tell("world", f"{who} is killed")
         self._processes[who].gate.close()
