@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from eachnode.controllers.kubelet import STOPPED, KubeletOptions
+from eachnode.decisions.pod_stages.mishaps import read_mishaps
 from eachnode.objects.deletion import DeleteOptions
 from eachnode.objects.resources import (
     CONFIG_MAPS,
@@ -263,3 +264,23 @@ async def test_a_quota_tells_what_is_used_and_a_budget_what_may_go() -> None:
         late = msgspec.json.encode({**eviction, "metadata": {"name": "q", "namespace": "default"}})
         with pytest.raises(TooManyRequests):
             await cluster.door.create(PODS, late, "default", name="q", subresource="eviction")
+
+
+async def test_mishaps_befall_nodes_as_the_file_says() -> None:
+    silence = {"name": "node-1 is silent", "do": "stop", "when": {"nodes": ["node-1"]}, "after": "10s", "for": "70s"}
+    reboot = {"name": "node-2 reboots", "do": "reboot", "when": {"nodes": ["node-2"]}, "after": "10s"}
+    mishaps = read_mishaps({"nodes": [silence, reboot]})
+    async with world(nodes=3, kubelet=KubeletOptions(mishaps=mishaps), without=NO_CONTROLLER) as cluster:
+        await cluster.create(PODS, pod("p", nodeName="node-2"))
+
+        async def silent_and_restarted() -> bool:
+            statuses = (await cluster.get(PODS, "p") or {})["status"].get("containerStatuses", [])
+            restarts = [status["restartCount"] for status in statuses]
+            return restarts == [1] and "unreachable:NoSchedule" in taints(await cluster.get(NODES, "node-1"))
+
+        await cluster.until(silent_and_restarted, within=120)
+
+        async def back() -> bool:
+            return not taints(await cluster.get(NODES, "node-1"))
+
+        await cluster.until(back, within=60)

@@ -65,7 +65,7 @@ async def agents_ready(cluster: World) -> None:
 
 def network_agent_cluster() -> Any:
     """Three nodes that wait for their network, and pods that take their time to start."""
-    stages = load_stages(EXAMPLES / "network-agent-stages.yaml")
+    stages, _ = load_stages(EXAMPLES / "network-agent-stages.yaml")
     template = yaml.safe_load((EXAMPLES / "unconnected-node.yaml").read_text())
     return world(nodes=3, node_template=template, kubelet=KubeletOptions(timing="lifelike", chaos=(stages,)))
 

@@ -46,11 +46,14 @@ def command(
     from eachnode.controllers.kubelet import Kubelet, KubeletOptions, load_stages
     from eachnode.objects.resources import NODES
 
-    chaos = tuple(load_stages(path) for path in stages)
+    read = [load_stages(path) for path in stages]
+    chaos = tuple(layer for layer, _ in read)
+    mishaps = tuple(mishap for _, more in read for mishap in more)
     options = KubeletOptions(
         timing="lifelike" if timing == "lifelike" else "instant",
         pace=pace,
         chaos=chaos,
+        mishaps=mishaps,
         create=nodes,
         template=read_manifests([node_template])[0].tree if node_template else None,
     )

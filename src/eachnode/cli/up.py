@@ -91,8 +91,12 @@ def command(
     start_logging("text", log_level)
     manifests = read_manifests(files)
     template = read_manifests([node_template])[0].tree if node_template else None
-    chaos = tuple(load_stages(path) for path in stages)
-    kubelet = KubeletOptions(timing="lifelike" if timing == "lifelike" else "instant", pace=pace, chaos=chaos)
+    read = [load_stages(path) for path in stages]
+    chaos = tuple(layer for layer, _ in read)
+    mishaps = tuple(mishap for _, more in read for mishap in more)
+    kubelet = KubeletOptions(
+        timing="lifelike" if timing == "lifelike" else "instant", pace=pace, chaos=chaos, mishaps=mishaps
+    )
     options = ClusterOptions(data_dir, components, nodes, template, kubelet)
     serving = ServingOptions(listen[0], listen[1], token, kubeconfig, insecure_http)
     show_board = not plain and sys.stdout.isatty()

@@ -16,6 +16,7 @@ import msgspec
 from eachnode.client.door import Door, PatchKind
 from eachnode.controllers.kubelet.fleet import create_nodes, node_trees
 from eachnode.controllers.kubelet.heartbeats import REBOOTED, Heartbeats, is_stopped
+from eachnode.controllers.kubelet.mishaps import Mishaps
 from eachnode.controllers.kubelet.options import KubeletOptions
 from eachnode.decisions.pod_stages.room import Refusal, Room
 from eachnode.decisions.pod_stages.stages import Outcome, Selection, Stage, choose, seconds_until
@@ -68,6 +69,7 @@ class Kubelet:
         self._dirty: WorkQueue[Key] = WorkQueue(clock)
         self._events = EventRecorder(door, clock=clock, chance=chance, component="kubelet")
         self._heartbeats = Heartbeats(door, self._mine, clock=clock, chance=chance, options=self._options)
+        self._mishaps = Mishaps(door, self._mine, self._options.mishaps, clock=clock, chance=chance)
         self._nodes = Informer(
             door, NODES, SimulatedNode, clock=clock, chance=chance, keep=lambda node: node.is_simulated
         )
@@ -85,6 +87,7 @@ class Kubelet:
                 await create_nodes(self._door, list(node_trees(self._options.create, self._options.template)))
             tasks.create_task(self._pods.run())
             tasks.create_task(self._heartbeats.run())
+            tasks.create_task(self._mishaps.run())
             tasks.create_task(self._events.run())
             await work(self._dirty, self._reconcile, self._options.workers)
 
@@ -96,6 +99,8 @@ class Kubelet:
         else:
             self._mine[name] = new
         self._heartbeats.notice(new, name)
+        if old is None:
+            self._mishaps.notice(name)
         came_back = new is not None and not is_stopped(new) and (old is None or is_stopped(old))
         rebooted = new is not None and old is not None and _boot(old) != _boot(new)
         if came_back or rebooted:

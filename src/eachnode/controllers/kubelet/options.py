@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import yaml
 
+from eachnode.decisions.pod_stages.mishaps import Mishap, read_mishaps
 from eachnode.decisions.pod_stages.stages import InvalidStages, Layer, read_stages
 
 Timing = Literal["instant", "lifelike"]
@@ -23,10 +24,11 @@ def _built_in(timing: Timing, bad_images: tuple[str, ...]) -> Layer:
     return read_stages(yaml.safe_load(text), bad_images)
 
 
-def load_stages(path: Path, bad_images: tuple[str, ...] = BAD_IMAGES) -> Layer:
-    """The stages of a user's file; raises InvalidStages with a sentence that names the file."""
+def load_stages(path: Path, bad_images: tuple[str, ...] = BAD_IMAGES) -> tuple[Layer, tuple[Mishap, ...]]:
+    """What a user's file says of pods and of nodes; raises InvalidStages with a sentence that names the file."""
     try:
-        return read_stages(yaml.safe_load(path.read_text()), bad_images)
+        tree = yaml.safe_load(path.read_text())
+        return read_stages(tree, bad_images), read_mishaps(tree)
     except OSError as error:
         raise InvalidStages(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, InvalidStages) as error:
@@ -40,6 +42,7 @@ class KubeletOptions:
     timing: Timing = "instant"
     pace: float = 1.0  # Stretches the delays that the stages draw; what a pod asks for itself stays as it is.
     chaos: tuple[Layer, ...] = ()  # A user's stages; they lie over the built-in ones.
+    mishaps: tuple[Mishap, ...] = ()  # What befalls nodes by themselves.
     bad_images: tuple[str, ...] = BAD_IMAGES
     workers: int = 64
     lease_every: float = 10.0  # Seconds between renewals of a node's lease.

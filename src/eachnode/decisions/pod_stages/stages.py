@@ -200,7 +200,7 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_stages(tree: Any, bad_images: Sequence[str] = ()) -> Layer:
     """The stages of a parsed YAML file (`stages: [...]`); `$badImages` stands for the given patterns."""
-    lines = tree.get("stages") if isinstance(tree, dict) else None
+    lines = tree.get("stages", [] if "nodes" in tree else None) if isinstance(tree, dict) else None
     if not isinstance(lines, list):
         raise InvalidStages("a stage file holds a list named 'stages'")
     return tuple(_read_stage(line, number, bad_images) for number, line in enumerate(lines, 1))
@@ -220,7 +220,7 @@ def _read_stage(line: Any, number: int, bad_images: Sequence[str]) -> Stage:
             labels=when.labels,
             node_labels=when.node_labels,
             namespaces=when.namespaces,
-            share=_share(when.share),
+            share=read_share(when.share),
             of=when.of,
         )
         result = Outcome(
@@ -240,7 +240,8 @@ def _patterns(written: Sequence[str], bad_images: Sequence[str]) -> tuple[str, .
     return tuple(pattern for each in written for pattern in (bad_images if each == "$badImages" else (each,)))
 
 
-def _share(text: str) -> float:
+def read_share(text: str) -> float:
+    """A share as stage files write it: `2%`."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text)
     if match is None or float(match[1]) > 100:
         raise InvalidStages(f"a share is written like 2%, not {text!r}")
