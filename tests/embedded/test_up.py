@@ -170,7 +170,8 @@ async def counts(cluster: World) -> tuple[int, ...]:
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.stem)
 @pytest.mark.parametrize("timing", ["instant", "lifelike"])
 async def test_every_example_becomes_available_and_its_next_version_too(manifest: Path, timing: Any) -> None:
-    async with world(nodes=3, kubelet=KubeletOptions(timing=timing)) as cluster:
+    labels = {"metadata": {"labels": {"disk": "ssd"}}}  # One of the examples asks for it.
+    async with world(nodes=3, node_template=labels, kubelet=KubeletOptions(timing=timing)) as cluster:
         for each in read_manifests([manifest]):
             resource, document = await apply_manifest(cluster.door, each)
             if resource != DAEMON_SETS:
