@@ -250,7 +250,7 @@ def _hindered(pod: Pod, container: ContainerTold, word: str, now: float) -> Told
     if waiting.reason == "PodInitializing" and word == "container":
         return None
     since = f" since {_when(pod.metadata.creation_timestamp, now)}" if pod.metadata.creation_timestamp else ""
-    because = f"{pod.name} pulls image {container.image} and prepares {named}{since}"
+    because = f"{named} waits for image {container.image} and for its sandbox and volumes{since}"
     return Kind.PULLING, f"pulls image {container.image}", (Reason(because, ""),)
 
 
