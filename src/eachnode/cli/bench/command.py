@@ -29,6 +29,7 @@ def _benchmarks(sizes: tuple[int, ...]) -> dict[str, tuple[tuple[int, ...], Call
     }
 
 
+ONCE = ("steady",)  # Minutes long, and a mean over half a minute in itself.
 NAMES = ("start", "events", "controller", "cluster", "creations", "watchers", "steady")
 
 
@@ -46,16 +47,18 @@ def command(names: tuple[str, ...], sizes: tuple[int, ...], repeat: int, results
     eachnode bench controller --nodes 500 --repeat 1
     """
     from eachnode.cli.bench.measures import gathered, table
-    from eachnode.cli.bench.records import record
+    from eachnode.cli.bench.records import load, record
 
     benchmarks = _benchmarks(sizes or SIZES)
+    busy_before = load()
     runs: list[tuple[str, Sample]] = []
     failures: list[str] = []
     for name in names or NAMES:
         its_sizes, measure = benchmarks[name]
         for size in its_sizes:
-            for turn in range(repeat):
-                click.echo(f"{name} {size or ''} ({turn + 1} of {repeat}) …", err=True)
+            turns = 1 if name in ONCE else repeat
+            for turn in range(turns):
+                click.echo(f"{name} {size or ''} ({turn + 1} of {turns}) …", err=True)
                 try:
                     runs += [(name, sample) for sample in measure(size)]
                 except click.ClickException as error:
@@ -64,7 +67,7 @@ def command(names: tuple[str, ...], sizes: tuple[int, ...], repeat: int, results
     measures = gathered(runs)
     click.echo(table(measures))
     if results is not None:
-        record(results, measures, failures, repeat)
+        record(results, measures, failures, (busy_before, load()))
         click.echo(f"\nwritten to {results}")
     if failures:
         raise click.ClickException("; ".join(failures))

@@ -20,14 +20,14 @@ from eachnode.cli.bench.measures import Measure
 LIBRARIES = ("msgspec", "aiohttp", "uvloop")
 
 
-def record(path: Path, measures: Sequence[Measure], failures: Sequence[str], repeat: int) -> None:
-    """Write everything to a JSON file."""
+def record(path: Path, measures: Sequence[Measure], failures: Sequence[str], loads: Sequence[float | None]) -> None:
+    """Write everything to a JSON file; `loads` are the machine's load averages before and after."""
     tree = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": _commit(),
         "machine": machine(),
         "versions": versions(),
-        "runs_of_each": repeat,
+        "load_averages": list(loads),  # Well above the number of cores: others worked here, wall times are too long.
         "measures": [measure.tree() for measure in measures],
         "failures": list(failures),
     }
@@ -38,6 +38,14 @@ def record(path: Path, measures: Sequence[Measure], failures: Sequence[str], rep
 def machine() -> dict[str, object]:
     """What kind of machine this is."""
     return {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gb": _memory(), "system": platform.system()}
+
+
+def load() -> float | None:
+    """How many processes want to run, over the last minute."""
+    try:
+        return round(os.getloadavg()[0], 1)
+    except (OSError, AttributeError):
+        return None
 
 
 def versions() -> dict[str, str]:
