@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -116,7 +115,9 @@ def command(
 
                 await show(served.cluster.server, served.kubeconfig)
             else:
-                await asyncio.Event().wait()
+                from eachnode.cli.board.plain import tell_changes
+
+                await tell_changes(served.cluster.server)
 
     run(lambda: work_until_told(work))
 
