@@ -29,8 +29,12 @@ def keep_text(field: str, tree: dict[str, Any], raw: bytes, media: Literal["json
     if media == "yaml":
         write_anew(field, tree)
     elif field and isinstance(value := tree.get(field), dict):
-        texts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        tree[field] = Verbatim(value, bytes(texts[field]))
+        try:
+            texts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        except msgspec.DecodeError:  # Something in it is no Unicode (half a pair of surrogates), which was mended.
+            write_anew(field, tree)
+        else:
+            tree[field] = Verbatim(value, bytes(texts[field]))
 
 
 def write_anew(field: str, tree: dict[str, Any]) -> None:

@@ -110,8 +110,9 @@ def _check_types(kind: Kind, wanted: Shape, config: Tree) -> None:
 
 
 def _called(kind: Kind, tree: Tree) -> str:
-    metadata = tree.get("metadata") or {}
-    namespace, name = metadata.get("namespace", ""), metadata.get("name", "")
+    metadata = tree.get("metadata")
+    about = metadata if isinstance(metadata, dict) else {}
+    namespace, name = (text if isinstance(text := about.get(key), str) else "" for key in ("namespace", "name"))
     return f"{namespace}/{name}; {kind.resource.api_version}, Kind={kind.resource.kind}"
 
 
