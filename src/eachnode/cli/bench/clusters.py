@@ -95,6 +95,7 @@ def start(_: int) -> Iterator[Sample]:
     """`eachnode up` with its three nodes, until ready."""
     with workplace() as folder, program("up", "--plain", "--kubeconfig", str(folder / "kubeconfig")) as up:
         yield Sample("eachnode up to ready, 3 nodes", up.until_ready(), "s", Goal(0.7))
+        yield _of_proc("CPU until ready, 3 nodes", up.cpu_seconds, "s")
         time.sleep(SETTLE)
         yield _of_proc("memory when ready, 3 nodes", up.megabytes, "MB", Goal(110))
 
