@@ -170,7 +170,7 @@ class NodeLifecycle:
         taints = taints_for(node, timestamp(now), expel=wait == 0.0)
         if taints is not None:
             await self._write_taints(node, taints)
-        if node.ready in ("False", "Unknown"):
+        if node.ready == "Unknown":  # One that says itself that it is not ready speaks for its pods itself, too.
             await self._evictions.mark_not_ready(name)
         return wait if wait else None
 
