@@ -19,7 +19,7 @@ from eachnode.cli.rollout.progress import IN_THE_WAY, Progress, Tempo, is_done, 
 from eachnode.client.door import Door
 from eachnode.decisions.explanation import Scene, explain_slot
 from eachnode.decisions.explanation_of_pods import NodeTold, PodTold
-from eachnode.decisions.explanation_words import SEVERITY, Answer, and_others
+from eachnode.decisions.explanation_words import SEVERITY, Answer, Kind, and_others
 from eachnode.decisions.slots import Slot
 from eachnode.objects.clock import Clock
 from eachnode.objects.daemonset import ROLLING_UPDATE, DaemonSet
@@ -126,15 +126,19 @@ class _Follower:
         keys = [pod.metadata.key for slot in slots for pod in slot.pods if not pod.is_ready]
         told = [pod for key in keys if (pod := await self._asked(PODS, key, PodTold)) is not None]
         nodes = [node for slot in slots if (node := await self._asked(NODES, Key("", slot.node), NodeTold)) is not None]
+        now = self._clock.now()
+        look.fleet.refresh(now)  # While others were asked, pods and nodes changed.
+        slots = [slot for slot in slots if look.fleet.slots.get(slot.node) is slot]
         scene = Scene(
             look.daemonset,
             look.fleet,
             look.history,
-            self._clock.now(),
+            now,
             {node.metadata.name: node for node in nodes},
             {pod.metadata.uid: pod for pod in told},
         )
-        return [explain_slot(scene, slot) for slot in slots]
+        answers = (explain_slot(scene, slot) for slot in slots)
+        return [answer for answer in answers if answer.kind is not Kind.RUNNING]
 
     async def _asked(self, resource: Resource, key: Key, view: type[Told]) -> Told | None:
         try:
