@@ -83,7 +83,7 @@ class BudgetIsKept:
         old = commit.old.read(Pod) if commit.old is not None else None
         if old is not None and daemons.is_available(old, commit.now) and not old.is_terminating:
             ours.pop(node, None)  # It was back in service until now.
-            if self._is_removed_by_us(commit) and self._is_surely_wanted(daemons, node, commit.at):
+            if self._is_removed_by_us(commit) and self._is_surely_wanted(daemons, node, commit):
                 yield from self._removed(daemons, node, ours, commit)
         if daemons.serves(node, commit.now):
             ours.pop(node, None)
@@ -103,9 +103,12 @@ class BudgetIsKept:
         going = commit.new is None or commit.new.read(Pod).is_terminating
         return going and self._ledger.deleters.get((PODS, commit.key), "").startswith("controller")
 
-    def _is_surely_wanted(self, daemons: Daemons, node: str, at: float) -> bool:
+    def _is_surely_wanted(self, daemons: Daemons, node: str, commit: Commit) -> bool:
+        """Whether the controller must know that the node welcomes the pod: by time, or because it created it since."""
         station = daemons.stations.get(node)
-        return station is not None and station.verdict.should_run and at - station.since > self._slack()
+        if station is None or not station.verdict.should_run:
+            return False
+        return commit.at - station.since > self._slack() or self._truth.born[commit.key] > station.since
 
 
 class SurgeIsKept:

@@ -92,7 +92,7 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     without: list[str] = []
     faults: list[FaultLine] = []
     chaos: bool = True  # Whether the seed may draw faults of its own.
-    chaos_until: Duration = "100s"
+    chaos_until: Duration = "1m"
     restarts: bool = False  # Whether the seed may draw a restart of the server.
     settles: bool = True  # Whether everything is complete in the end.
     settle_within: Duration = "10m"

@@ -115,6 +115,7 @@ class Truth:
         self.nodes: dict[str, Node] = {}
         self.daemons: dict[str, Daemons] = {}  # By uid.
         self.versions: dict[tuple[Resource, Key], tuple[str, int]] = {}  # uid and version of every object there is.
+        self.born: dict[Key, float] = {}  # When each pod was created, on the world's loop.
         self._placed_since: dict[str, float] = {}  # When a node's labels or taints last changed.
         self._strays: dict[
             str, dict[Key, Pod | ControllerRevision]
@@ -206,7 +207,9 @@ class Truth:
         daemons.count(commit.at)
 
     def _pod(self, commit: Commit) -> None:
-        if commit.old is not None:
+        if commit.old is None:
+            self.born[commit.key] = commit.at
+        else:
             self._take_out(commit.old.read(Pod))
         if commit.new is not None:
             self._see(commit.new.read(Pod))
