@@ -110,12 +110,30 @@ async def test_status_and_spec_are_written_apart() -> None:
 
 async def test_versions_show_the_same_objects() -> None:
     newer = {**SPEC, "properties": {**SPEC["properties"], "colour": {"type": "string"}}}
-    api, _ = await serving(version("v1", storage=True), version("v2", spec=newer))
+    api, _ = await serving(version("v1"), version("v2", spec=newer, storage=True))
     await api.create(V2, widget(api_version="v2", spec={"size": 3, "colour": "red"}), "ns")
     assert (await api.get(V2, "w", "ns")).tree()["spec"] == {"size": 3, "mode": "a", "colour": "red"}
     older = (await api.get(V1, "w", "ns")).tree()
     assert older["apiVersion"] == "example.com/v1"
     assert older["spec"] == {"size": 3, "mode": "a"}
+
+
+async def test_what_the_version_that_is_stored_does_not_know_is_lost() -> None:
+    newer = {**SPEC, "properties": {**SPEC["properties"], "colour": {"type": "string"}}}
+    api, _ = await serving(version("v1", storage=True), version("v2", spec=newer))
+    body = widget(api_version="v2", spec={"size": 3, "colour": "red"})
+    assert (await api.create(V2, body, "ns")).tree()["spec"] == {"size": 3, "mode": "a"}
+
+
+async def test_a_default_that_comes_later_is_seen_in_what_was_there_before() -> None:
+    api, custom = await serving(version("v1", storage=True))
+    await api.create(V1, widget(spec={"size": 3}), "ns")
+    later = {**SPEC, "properties": {**SPEC["properties"], "colour": {"type": "string", "default": "red"}}}
+    patch = json.dumps({"spec": {"versions": [version("v1", spec=later, storage=True)]}}).encode()
+    await api.patch(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.com", patch, MERGE)
+    await custom.settled()
+    assert (await api.get(V1, "w", "ns")).tree()["spec"] == {"size": 3, "mode": "a", "colour": "red"}
+    assert [each.tree()["spec"]["colour"] for each in (await api.list(V1, "ns")).documents] == ["red"]
 
 
 async def test_a_version_that_is_no_longer_served_is_not_found() -> None:

@@ -196,6 +196,7 @@ class Kind:
     returns_deleted: bool = False  # DELETE answers with the object even when it is gone, not with a Status.
     prepare_delete: Callable[[Tree], None] = nothing  # When a deletion begins that is not done at once.
     held: Callable[[Tree], bool] | None = None  # Kept though its metadata.finalizers are gone (a namespace's spec).
+    deprecation: str = ""  # Said to everybody who asks for it at all.
     lifetime: float | None = None  # Seconds after the last write at which objects go by themselves (events).
     verbatim: str = ""  # A top-level field whose text is kept as it was written.
     create_on_update: bool = False  # A PUT to a missing name creates it (leases, events do not need it: nodes neither).

@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
+from eachnode.objects.api_versions import version_rank
 from eachnode.objects.resources import EVENTS, EVENTS_V1, PODS
-from eachnode.server.http.discovery import storage_version_hash, version_rank
+from eachnode.server.http.discovery import storage_version_hash
 from tests.server.http.sites import config_map, running, serve_widgets
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"

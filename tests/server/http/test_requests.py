@@ -275,3 +275,13 @@ async def test_a_failure_of_ours_is_a_status_too(monkeypatch: pytest.MonkeyPatch
         failed = await site.call(f"GET {MAPS}/a")
         assert (failed.status, failed.body["reason"]) == (500, "InternalError")
         assert "ZeroDivisionError: by zero" in failed.message
+
+
+async def test_warnings_come_with_refusals_and_with_whatever_is_discouraged() -> None:
+    async with running() as site:
+        refused = await site.call(f"POST {MAPS}", {**config_map("Bad_"), "extra": 1})
+        assert (refused.status, refused.headers.getall("Warning")) == (422, ['299 - "unknown field \\"extra\\""'])
+        for path in ("endpoints", "endpoints/none", "endpoints?watch=1&timeoutSeconds=1"):
+            answer = await site.call(f"GET /api/v1/namespaces/default/{path}")
+            (said,) = answer.headers.getall("Warning")
+            assert said == '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'

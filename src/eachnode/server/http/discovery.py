@@ -5,7 +5,6 @@ Both are made from the kinds themselves, so a custom kind appears with its defin
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from eachnode.objects.api_versions import version_rank
 from eachnode.objects.resources import Resource
 from eachnode.server.http.negotiation import Form, accepted_discovery, accepted_plain
 from eachnode.server.http.replies import Reply, json_reply
@@ -33,7 +33,6 @@ _GROUP_ORDER = (
     "coordination.k8s.io",
 )
 _STATUS_VERBS = ("get", "patch", "update")
-_VERSION = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +139,6 @@ def storage_version_hash(stored: Resource) -> str:
     """The mark by which clients notice that objects are stored in another version than before."""
     digest = sha256(f"{stored.group}/{stored.version}/{stored.kind}".encode()).digest()
     return b64encode(digest[:8]).decode()
-
-
-def version_rank(version: str) -> tuple[int, int, int, str]:
-    """Sorts versions as the reference prefers them: v2, v1, v1beta2, v1alpha1, then anything else by name."""
-    found = _VERSION.match(version)
-    if found is None:
-        return (3, 0, 0, version)
-    major, stage, minor = found.groups()
-    return ({None: 0, "beta": 1, "alpha": 2}[stage], -int(major), -int(minor or 0), "")
 
 
 def _grouped(kinds: Sequence[Kind]) -> list[Group]:

@@ -42,6 +42,7 @@ from eachnode.server.kind import Answer, Call, Caller, Verb
 from eachnode.server.schema import canonical, json_text
 from eachnode.server.schema.canonical_form import Unreadable
 from eachnode.server.verbs.listing import require_reached
+from eachnode.server.verbs.refusals import not_found
 from eachnode.server.verbs.registry import Served
 from eachnode.server.verbs.watch import WatchOptions
 
@@ -126,7 +127,9 @@ class Dispatch:
         served = self.served(target)
         _check_served(served, target, verb)
         form = accepted_form(incoming.accept)
-        call = Call(caller, self._api.registry.now(), verb)
+        call = Call(caller, self._api.registry.now(), verb, warnings=incoming.warnings)
+        if served.kind.deprecation:
+            call.warnings.append(served.kind.deprecation)
         shaper = Shaper(served.kind, form, ask.listing.include_object)
         match verb:
             case "watch":
@@ -190,6 +193,7 @@ class Dispatch:
             batches if query.bookmarks else _without_bookmarks(batches),
             line,
             content_type(shaper.form, stream=True),
+            call.warnings,
         )
 
     async def _write(self, incoming: Incoming, call: Call, served: Served, target: Target) -> Answer:
@@ -265,7 +269,7 @@ class Dispatch:
             raw = bytes(answer.document.raw)
         else:
             raw = shaper.one(answer.document, call.now)
-        return json_reply(answer.code, raw, shaper.form, pretty=incoming.pretty, warnings=call.warnings)
+        return json_reply(answer.code, raw, shaper.form, pretty=incoming.pretty)
 
 
 def no_such_resource() -> NotFound:
@@ -282,11 +286,14 @@ def _check_served(served: Served, target: Target, verb: Verb) -> None:
     """Raises the 404 or 405 unless this kind has such a path and this verb there."""
     if target.nowhere:
         raise no_such_resource()
-    namespaced = served.resource.namespaced
+    namespaced, is_custom = served.resource.namespaced, served.kind.structure is not None
     across = namespaced and not target.namespace
     if (target.namespace and not namespaced) or (across and target.name and not target.watch):
-        raise no_such_resource()
+        # As in the reference, where nobody else is asked after whoever serves custom kinds.
+        raise UnknownPage if is_custom else no_such_resource()
     if target.subresource:
+        if is_custom and not (target.subresource == "status" and served.kind.has_status):
+            raise not_found(served.resource, target.name)
         if verb not in _subresource_verbs(served, target.subresource):
             raise method_not_allowed()
         return

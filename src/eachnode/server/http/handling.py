@@ -69,7 +69,7 @@ class Handler:
         self._metrics.done(incoming.verb, incoming.resource, reply.status, elapsed)
         if isinstance(reply, web.StreamResponse):
             return reply
-        return reply.response(incoming.headers.get("Accept-Encoding"))
+        return reply.response(incoming.headers.get("Accept-Encoding"), incoming.warnings)
 
     async def _answer(self, request: web.BaseRequest, incoming: Incoming) -> Reply | web.StreamResponse:
         caller = self._caller(request, incoming)

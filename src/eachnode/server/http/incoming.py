@@ -23,7 +23,18 @@ DEEPEST_NESTING = 200  # Far more than any object has, far less than what exhaus
 class Incoming:
     """What a request asks for."""
 
-    __slots__ = ("_request", "headers", "method", "path", "query", "query_text", "resource", "verb", "words")
+    __slots__ = (
+        "_request",
+        "headers",
+        "method",
+        "path",
+        "query",
+        "query_text",
+        "resource",
+        "verb",
+        "warnings",
+        "words",
+    )
 
     def __init__(self, request: web.BaseRequest) -> None:
         self._request = request
@@ -32,6 +43,7 @@ class Incoming:
         self.path, _, self.query_text = request.raw_path.partition("?")
         self.words = segments(self.path)
         self.query: Query = NO_QUERY
+        self.warnings: list[str] = []  # For the head of the answer, whatever it will be.
         self.verb, self.resource = request.method, ""  # For the metrics, until more is known.
 
     def read_query(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
-from multidict import CIMultiDict
+from multidict import CIMultiDict, MutableMultiMapping
 
 from eachnode.objects.status import ApiError
 from eachnode.server.http.negotiation import JSON, PLAIN, YAML, Form, content_type
@@ -26,9 +26,8 @@ class Reply:
     body: bytes
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
 
-    def response(self, accept_encoding: str | None) -> web.Response:
+    def response(self, accept_encoding: str | None, warnings: Iterable[str] = ()) -> web.Response:
         """The answer as aiohttp sends it; big ones compressed when the client can read that."""
         headers: CIMultiDict[str] = CIMultiDict(self.headers)
         headers["Content-Type"] = self.content_type
@@ -39,25 +38,28 @@ class Reply:
             body = gzipped(body)
             headers["Content-Encoding"] = "gzip"
             headers["Vary"] = "Accept-Encoding"
-        for warning in bounded(self.warnings):
-            headers.add("Warning", warning_header(warning))
+        add_warnings(headers, warnings)
         return web.Response(status=self.status, body=body, headers=headers)
 
 
-def json_reply(
-    status: int, raw: bytes, form: Form = PLAIN, *, pretty: bool = False, warnings: Iterable[str] = ()
-) -> Reply:
+def add_warnings(headers: MutableMultiMapping[str], warnings: Iterable[str]) -> None:
+    """Puts warnings into the head of an answer."""
+    for warning in bounded(tuple(warnings)):
+        headers.add("Warning", warning_header(warning))
+
+
+def json_reply(status: int, raw: bytes, form: Form = PLAIN, *, pretty: bool = False) -> Reply:
     """An answer whose JSON is at hand, turned into what the form asks for."""
-    return Reply(status, rendered(raw, form, pretty=pretty), content_type(form), {}, tuple(warnings))
+    return Reply(status, rendered(raw, form, pretty=pretty), content_type(form))
 
 
-def error_reply(error: ApiError, form: Form = PLAIN, *, pretty: bool = False, warnings: Iterable[str] = ()) -> Reply:
+def error_reply(error: ApiError, form: Form = PLAIN, *, pretty: bool = False) -> Reply:
     """The Status of a refusal."""
     headers = {"X-Content-Type-Options": "nosniff"} if error.code in (401, 403) else {}
     if error.retry_after:
         headers["Retry-After"] = str(int(error.retry_after))
     body = rendered(msgspec.json.encode(error.status.tree()), form, pretty=pretty)
-    return Reply(error.code, body, content_type(form), headers, tuple(warnings))
+    return Reply(error.code, body, content_type(form), headers)
 
 
 def text_reply(status: int, text: str, **headers: str) -> Reply:

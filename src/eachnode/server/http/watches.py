@@ -8,7 +8,7 @@ that it has to list again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
 import msgspec
 from aiohttp import web
@@ -17,6 +17,7 @@ from eachnode.objects.status import ApiError
 from eachnode.objects.watching import WatchEvent
 from eachnode.server.http.connections import Patience
 from eachnode.server.http.metrics import Metrics
+from eachnode.server.http.replies import add_warnings
 from eachnode.server.http.shapes import Shaper, TableWatch
 
 Batches = AsyncIterator[Sequence[WatchEvent]]
@@ -36,7 +37,7 @@ class Watches:
         self._ending = False
 
     async def serve(
-        self, request: web.BaseRequest, batches: Batches, line: Line, content_type: str
+        self, request: web.BaseRequest, batches: Batches, line: Line, content_type: str, warnings: Iterable[str] = ()
     ) -> web.StreamResponse:
         """Streams a watch to its end; raises the ApiError for which it cannot begin."""
         first = asyncio.ensure_future(anext(batches, None))
@@ -46,6 +47,7 @@ class Watches:
                 raise refusal
             response = web.StreamResponse(headers={"Content-Type": content_type, "Cache-Control": "no-cache, private"})
             response.headers["Server"] = "eachnode"
+            add_warnings(response.headers, warnings)
             response.enable_chunked_encoding()
             await response.prepare(request)
             await self._stream(request, response, first, batches, line)

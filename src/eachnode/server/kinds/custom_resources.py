@@ -1,14 +1,16 @@
 """The kinds that a definition brings: one for each served version, all of the same objects.
 
-Objects are kept as they were written, under the version that was the first to be stored. Where there are several
-versions, each shows them under its own apiVersion and by its own schema, for there is no other conversion.
+Objects are kept under the version that was the first to be stored. Where there are several versions, each shows them
+under its own apiVersion and by its own schema, for there is no other conversion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from eachnode.objects.api_versions import version_rank
 from eachnode.objects.clock import seconds
 from eachnode.objects.durations import human_duration
 from eachnode.objects.formats import qualified_name
@@ -19,7 +21,7 @@ from eachnode.server.kind import Alias, Call, Column, Kind, Tree
 from eachnode.server.kinds import json_paths
 from eachnode.server.kinds.name_rules import dns_subdomain
 from eachnode.server.kinds.rows import AGE, NAME, age_of, name_of
-from eachnode.server.schema.structural import Schema, Structure, prune
+from eachnode.server.schema.structural import Schema, Structure, fill_in, prune
 
 Errors = Iterator[FieldError]
 Row = Callable[[Tree, float], list[Any]]
@@ -30,8 +32,8 @@ _STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 def served_kinds(definition: Tree) -> list[Kind]:
     """The kinds that a definition says are served."""
     spec = definition["spec"]
-    stored_in = definition["status"]["storedVersions"][0]
-    return [_kind(spec, version, stored_in) for version in spec["versions"] if version.get("served")]
+    stored = _stored(definition)
+    return [_kind(spec, version, stored) for version in spec["versions"] if version.get("served")]
 
 
 def resources(definition: Tree) -> list[Resource]:
@@ -44,12 +46,29 @@ def _resource(spec: Tree, version: str) -> Resource:
     return Resource(spec["group"], version, names["plural"], names["kind"], namespaced=spec["scope"] == "Namespaced")
 
 
-def _kind(spec: Tree, version: Tree, stored_in: str) -> Kind:
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """How objects are found in the store: under which version, and by which schema they are read."""
+
+    resource: Resource
+    schema: Schema
+
+
+def _stored(definition: Tree) -> _Stored | None:
+    """None when objects are shown just as they were stored: one version, and its schema has always been this."""
+    spec = definition["spec"]
+    if len(spec["versions"]) == 1 and definition["metadata"].get("generation", 1) == 1:
+        return None
+    schema = next(version["schema"]["openAPIV3Schema"] for version in spec["versions"] if version.get("storage"))
+    return _Stored(_resource(spec, definition["status"]["storedVersions"][0]), schema)
+
+
+def _kind(spec: Tree, version: Tree, stored: _Stored | None) -> Kind:
     names = spec["names"]
     resource = _resource(spec, version["name"])
     structure = Structure(version["schema"]["openAPIV3Schema"])
     has_status = "status" in (version.get("subresources") or {})
-    rules = _Rules(resource, structure, has_status, _deprecation(spec, version))
+    rules = _Rules(resource, structure, has_status)
     return Kind(
         resource=resource,
         singular=names["singular"],
@@ -67,7 +86,8 @@ def _kind(spec: Tree, version: Tree, stored_in: str) -> Kind:
         validate_name=dns_subdomain,
         warn=rules.warn,
         unconditional_update=False,
-        alias=_alias(structure.schema, resource, _resource(spec, stored_in)) if len(spec["versions"]) > 1 else None,
+        deprecation=_deprecation(spec, version),
+        alias=_alias(structure.schema, resource, stored) if stored is not None else None,
         columns=_columns(version),
         row=_row(version),
         fields=_fields(version),
@@ -77,11 +97,10 @@ def _kind(spec: Tree, version: Tree, stored_in: str) -> Kind:
 class _Rules:
     """What a custom kind's objects obey besides their schema."""
 
-    def __init__(self, resource: Resource, structure: Structure, has_status: bool, deprecation: str) -> None:
+    def __init__(self, resource: Resource, structure: Structure, has_status: bool) -> None:
         self.resource = resource
         self.structure = structure
         self.has_status = has_status
-        self.deprecation = deprecation
 
     def prepare_create(self, tree: Tree, _call: Call) -> None:
         """The status is not the creator's."""
@@ -127,9 +146,7 @@ class _Rules:
                 yield invalid(key, tree.get(key, ""), f"must be {wanted}")
 
     def warn(self, new: Tree, old: Tree | None) -> Iterable[str]:
-        """Finalizers that are new and badly named; a version that its author discourages."""
-        if self.deprecation:
-            yield self.deprecation
+        """Finalizers that are new and badly named."""
         known = (old or {}).get("metadata", {}).get("finalizers") or ()
         for finalizer in sorted(set(new["metadata"].get("finalizers") or ()) - set(known)):
             for problem in qualified_name(finalizer):
@@ -143,10 +160,16 @@ class _Rules:
 
 
 def _deprecation(spec: Tree, version: Tree) -> str:
+    """What everybody is told who uses a version that its author discourages."""
     if not version.get("deprecated"):
         return ""
-    name = f"{spec['group']}/{version['name']} {spec['names']['kind']}"
-    return version.get("deprecationWarning") or f"{name} is deprecated"
+    if version.get("deprecationWarning") is not None:
+        return str(version["deprecationWarning"])
+    group, kind, rank = spec["group"], spec["names"]["kind"], version_rank(version["name"])
+    served = (other["name"] for other in spec["versions"] if other.get("served") and not other.get("deprecated"))
+    better = sorted((name for name in served if version_rank(name) < rank), key=version_rank)
+    hint = f"; use {group}/{better[0]} {kind}" if better else ""
+    return f"{group}/{version['name']} {kind} is deprecated{hint}"
 
 
 def _keep(new: Tree, old: Tree, part: str) -> None:
@@ -159,15 +182,25 @@ def _content(tree: Tree) -> Tree:
     return {key: value for key, value in tree.items() if key != "metadata"}
 
 
-def _alias(schema: Schema, here: Resource, stored: Resource) -> Alias:
-    """Another version's view of the objects: another apiVersion, without what its schema does not know."""
+def _alias(schema: Schema, here: Resource, stored: _Stored) -> Alias:
+    """A version's view of the objects: with its apiVersion, and without what its schema does not know.
+
+    They are stored without what the schema they are stored by does not know. What it has a default for is filled in
+    when they are read: it may have come later.
+    """
 
     def shown(tree: Tree) -> Tree:
         made = {**tree, "apiVersion": here.api_version}
+        fill_in(stored.schema, made)
         prune(schema, made, [], is_root=True)
         return made
 
-    return Alias(of=stored, shown=shown, stored=lambda tree: {**tree, "apiVersion": stored.api_version})
+    def kept(tree: Tree) -> Tree:
+        made = {**tree, "apiVersion": stored.resource.api_version}
+        prune(stored.schema, made, [], is_root=True)
+        return made
+
+    return Alias(of=stored.resource, shown=shown, stored=kept)
 
 
 def _columns(version: Tree) -> tuple[Column, ...]:

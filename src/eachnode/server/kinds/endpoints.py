@@ -121,6 +121,7 @@ ENDPOINTS = Kind(
     validate_update=_validate_update,
     whole_update=True,
     validate_name=name_rules.dns_subdomain,
+    deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     create_on_update=True,
     columns=(NAME, Column("Endpoints", description="Where its pods listen."), AGE),
     row=_row,
