@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+import msgspec
+import pytest
+
+from eachnode.client.intercepting import Call
+from eachnode.runtime import leader
 from eachnode.simulation.run import Outcome, simulate
 from eachnode.simulation.scenario import Scenario
 from tests.simulation.scenes import scenario, scene, told
@@ -89,3 +97,27 @@ def deletions_after(outcome: Outcome, moment: str) -> list[str]:
     """What the controller deleted after something was told, in order, with the reasons."""
     start = next(place for place, line in enumerate(outcome.lines) if moment in line.what)
     return [line.what for line in outcome.lines[start:] if line.who == "daemonset" and "deleted pod" in line.what]
+
+
+def doubles(outcome: Outcome) -> list[str]:
+    """Pods that were created beside another of the same revision, and removed again."""
+    return [line.what for line in outcome.lines if "is on the node already" in line.what]
+
+
+def test_of_two_that_believe_to_lead_one_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader whose lease is not renewed stops before another begins. Unfenced, both would create each pod."""
+    two = msgspec.structs.replace(scenario("two-leaders"), chaos=False)
+    outcome = simulate(two, 1)
+    assert outcome.ok, told(outcome)
+    assert sum("leads, because the lease" in line.what for line in outcome.lines) >= 3
+    assert not doubles(outcome)
+
+    async def never_ends(self: leader.LeaderElection) -> None:
+        await asyncio.Event().wait()
+
+    async def passes(self: Any, call: Call, send: Callable[[], Awaitable[object]]) -> object:
+        return await send()
+
+    monkeypatch.setattr(leader.LeaderElection, "_keep_renewing", never_ends)
+    monkeypatch.setattr(leader._Fenced, "request", passes)
+    assert doubles(simulate(two, 1))

@@ -58,6 +58,7 @@ class Gate(Intercepting):
         self._process_lives = True
         self._server_lives = True
         self._server = 0  # Which server it is, counted by their deaths.
+        self.shut_to: Resource | None = None  # A kind about which the process reaches nobody.
         self._fuse: asyncio.Future[None] | None = None
         self._requests_left = 0
         self._dies_before_sending = False
@@ -134,6 +135,8 @@ class Gate(Intercepting):
             raise Unreachable(f"{call}: {self.who} was killed")
         if not self._server_lives:
             raise Unreachable(f"{call}: the server is down")
+        if call.resource == self.shut_to:
+            raise Unreachable(f"{call}: nothing arrives")
 
     def _check_same(self, call: Call, server: int) -> None:
         self._check(call)

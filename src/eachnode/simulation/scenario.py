@@ -59,6 +59,7 @@ class Step(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     untaint: str = ""  # The key of a taint to take away.
     kill: str = ""  # A component, which comes back after `away`.
     cut_off: str = ""  # A component that reaches nobody for `away`; "leader" is the controller that leads.
+    lose_lease: str = ""  # A controller whose lease is not renewed for `away`, though all else arrives.
     restart_server: bool = False
     jump_clock: Duration | None = None
     away: Duration = 5

@@ -11,7 +11,7 @@ import msgspec
 from eachnode.client.door import PatchKind
 from eachnode.controllers.kubelet import REBOOTED, STOPPED, create_nodes, node_trees
 from eachnode.objects.meta import Key
-from eachnode.objects.resources import DAEMON_SETS, NODES, PODS, Resource
+from eachnode.objects.resources import DAEMON_SETS, LEASES, NODES, PODS, Resource
 from eachnode.objects.status import ApiError, NotFound, Unreachable
 from eachnode.simulation.at_rest import unsettled
 from eachnode.simulation.scenario import Expectation, Scenario, Step
@@ -70,6 +70,11 @@ class Performer:
                 world.add_faults(who, episode)
                 await asyncio.sleep(away)
                 world.remove_faults(who, episode)
+        for who in self._who(step.lose_lease) if step.lose_lease else ():
+            world.story.tell("world", f"the lease of {who} is not renewed")
+            world.shut(who, LEASES)
+            await asyncio.sleep(away)
+            world.shut(who, None)
         if step.restart_server:
             await world.restart_server(away)
         if step.jump_clock is not None:

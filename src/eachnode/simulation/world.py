@@ -207,6 +207,11 @@ class World:
         self._episodes[who].remove(episode)
         self._set_faults(who)
 
+    def shut(self, who: str, resource: Resource | None) -> None:
+        """From now on this process reaches nobody about this kind; None: about all of them again."""
+        self._trouble()
+        self._processes[who].gate.shut_to = resource
+
     def _set_faults(self, who: str) -> None:
         self._trouble()
         process = self._processes.get(who)
