@@ -26,6 +26,7 @@ from eachnode.server.verbs.watch import WatchOptions
 Media = Literal["json", "yaml"]
 OURSELVES = Caller("system:admin", ("system:masters", "system:authenticated"))
 NO_OPTIONS = DeleteOptions()
+WHOLE_LIST = ListOptions()
 NO_QUERY: Mapping[str, str] = {}
 
 
@@ -321,11 +322,12 @@ class ApiServer:
         labels: str = "",
         fields: str = "",
         options: DeleteOptions = NO_OPTIONS,
+        part: ListOptions = WHOLE_LIST,
     ) -> Page:
-        """DELETE all selected objects of a kind; answers with them as they were."""
+        """DELETE all selected objects of a kind, or a page of them; answers with them as they were."""
         served = self.registry.served(resource)
         chosen = selection(served, namespace, labels, fields)
-        return await delete_collection.delete_collection(self.registry, call, served, chosen, options)
+        return await delete_collection.delete_collection(self.registry, call, served, chosen, options, part)
 
     # ------------------------------------------------------------------------------------------------------------------
 

@@ -285,3 +285,14 @@ async def test_warnings_come_with_refusals_and_with_whatever_is_discouraged() ->
             answer = await site.call(f"GET /api/v1/namespaces/default/{path}")
             (said,) = answer.headers.getall("Warning")
             assert said == '299 - "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"'
+
+
+async def test_a_collection_is_deleted_page_by_page_when_asked_to() -> None:
+    async with running() as site:
+        for name in "abc":
+            await site.call(f"POST {MAPS}", config_map(name))
+        answer = await site.call(f"DELETE {MAPS}?limit=2")
+        assert [item["metadata"]["name"] for item in answer.body["items"]] == ["a", "b"]
+        assert answer.body["metadata"]["continue"]
+        left = await site.call(f"GET {MAPS}?fieldSelector=metadata.name!=kube-root-ca.crt")
+        assert [item["metadata"]["name"] for item in left.body["items"]] == ["c"]

@@ -41,7 +41,7 @@ from eachnode.server.http.watches import Batches, Watches, close, shaped_line
 from eachnode.server.kind import Answer, Call, Caller, Verb
 from eachnode.server.schema import canonical, json_text
 from eachnode.server.schema.canonical_form import Unreadable
-from eachnode.server.verbs.listing import require_reached
+from eachnode.server.verbs.listing import ListOptions, require_reached
 from eachnode.server.verbs.refusals import not_found
 from eachnode.server.verbs.registry import Served
 from eachnode.server.verbs.watch import WatchOptions
@@ -250,6 +250,7 @@ class Dispatch:
             labels=ask.listing.labels,
             fields=ask.listing.fields,
             options=options,
+            part=ListOptions(ask.listing.limit, ask.listing.continues, ask.listing.version, ask.listing.match),
         )
         return json_reply(200, shaper.many(page, call.now), shaper.form, pretty=incoming.pretty)
 

@@ -44,18 +44,24 @@ class ListOptions:
 
 def list_page(registry: Registry, served: Served, selection: Selection, options: ListOptions) -> Page:
     """A page of the objects that are selected."""
+    return choose(registry, served, selection, options)[1]
+
+
+def choose(registry: Registry, served: Served, selection: Selection, options: ListOptions) -> tuple[list[Stored], Page]:
+    """The objects of a page, and the page."""
     newest = registry.store.committed
     version, start = _beginning(options, newest)
     objects = _objects(served, selection, start, version)
     at = newest if version is None else version
     limit = 0 if options.version == "0" and not options.after else max(options.limit, 0)
     found, left = _first(objects, selection, limit)
-    return Page(
+    page = Page(
         documents=tuple(show(served, stored) for stored in found),
         version=str(at),
         continues=_token(_within(found[-1], selection) + "\0", at) if left else "",
         remaining=left if left and not selection.filtered else None,
     )
+    return found, page
 
 
 def parsed_version(text: str) -> int:
