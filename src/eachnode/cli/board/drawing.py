@@ -14,10 +14,10 @@ from rich.text import Text
 from eachnode.cli.board.picture import Cell, Picture, Told
 from eachnode.decisions.slots import State
 
-# State → the glyph of its cell, its colour, and the words of the legend.
+# State → the glyph of its cell (another one each: not everybody sees colours), its colour, and the legend's words.
 CELLS: dict[State, tuple[str, str, str]] = {
     State.SERVING: ("■", "green", "serves the newest template"),
-    State.OUTDATED: ("■", "blue", "serves an older template"),
+    State.OUTDATED: ("▣", "blue", "serves an older template"),
     State.STARTING: ("◧", "yellow", "is starting"),
     State.SURGING: ("◩", "cyan", "is being replaced by surge"),
     State.LEAVING: ("□", "yellow", "is stopping"),
@@ -25,10 +25,10 @@ CELLS: dict[State, tuple[str, str, str]] = {
     State.BROKEN: ("◪", "red", "is broken and outdated"),
     State.FAILED: ("✗", "red", "has failed"),
     State.CROWDED: ("▦", "magenta", "has too many pods"),
-    State.LINGERING: ("■", "bright_black", "keeps a pod that would not be started"),
+    State.LINGERING: ("▪", "bright_black", "keeps a pod that would not be started"),
     State.UNWANTED: ("▨", "magenta", "has a pod that must leave"),
-    State.STRANDED: ("▨", "bright_black", "is gone, its pod is left"),
-    State.REFUSED: (" ", "bright_black", "is not to run a pod"),
+    State.STRANDED: ("▧", "bright_black", "is gone, its pod is left"),
+    State.REFUSED: ("-", "bright_black", "is not to run a pod"),
 }
 NAMED_UP_TO = 24  # With more nodes than this the grid has no names.
 BAR = 40
@@ -66,9 +66,9 @@ def draw_progress(picture: Picture) -> Text:
     total = max(picture.desired, 1)
     done = min(picture.updated, picture.available) * BAR // total
     some = max(picture.updated, picture.available) * BAR // total - done
-    bar = Text("█" * done, "green") + Text("▒" * some, "yellow") + Text("░" * (BAR - done - some), "bright_black")
     counts = f"  {picture.updated}/{picture.desired} updated  {picture.available}/{picture.desired} available"
-    return bar + Text(counts)
+    rest = BAR - done - some
+    return Text.assemble(("█" * done, "green"), ("▒" * some, "yellow"), ("░" * rest, "bright_black"), counts)
 
 
 def _glyph(cell: Cell) -> Text:
@@ -84,7 +84,7 @@ def _named(cells: Sequence[Cell], width: int) -> Table:
         row = []
         for cell in cells[start : start + columns]:
             number = f" r{cell.revision}" if cell.revision else ""
-            row.append(_glyph(cell) + Text(f" {cell.node}") + Text(number, "dim"))
+            row.append(Text.assemble(_glyph(cell), f" {cell.node}", (number, "dim")))
         table.add_row(*row)
     return table
 
@@ -105,7 +105,7 @@ def draw_states(states: Mapping[State, int], width: int, *, counted: bool = Fals
     for state, (glyph, colour, words) in CELLS.items():
         if states.get(state):
             told = f" {words}: {states[state]}" if counted else f" {words}"
-            items.append(Text(glyph, colour) + Text(told, "" if counted else "dim"))
+            items.append(Text.assemble((glyph, colour), (told, "" if counted else "dim")))
     return _flowing(items, width)
 
 

@@ -8,7 +8,7 @@ import random
 import sys
 import termios
 import tty
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -34,6 +34,9 @@ class _Subject(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
     name: str = ""
 
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
 
 class BoardEvent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """An event, as far as the board shows it."""
@@ -50,12 +53,23 @@ class BoardEvent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         """When it happened last."""
         return self.last_timestamp or self.event_time or self.metadata.creation_timestamp or ""
 
+    @property
+    def version(self) -> tuple[int, str]:
+        """Which of those of one second was written last."""
+        return len(self.metadata.resource_version), self.metadata.resource_version
+
+
+def events_of(door: Door, clock: Clock) -> Informer[BoardEvent]:
+    """All events, kept up to date."""
+    return Informer(door, EVENTS, BoardEvent, clock=clock, chance=random.Random())
+
 
 async def show(door: Door, kubeconfig: Path) -> None:
     """Show the board until the user has seen enough."""
+    where = str(kubeconfig.absolute())  # noqa: ASYNC240 works out a name, and waits for no disk
     clock = SystemClock()
     view = LiveView(door, clock=clock)
-    events = Informer(door, EVENTS, BoardEvent, clock=clock, chance=random.Random())
+    events = events_of(door, clock)
     events.subscribe(lambda _old, _new: view.changed.set())
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(view.run()), tasks.create_task(events.run())]
@@ -63,7 +77,7 @@ async def show(door: Door, kubeconfig: Path) -> None:
         with _keys() as quit_pressed, Live(console=Console(), screen=True, auto_refresh=False) as live:
             while not quit_pressed.is_set():
                 view.changed.clear()
-                live.update(_draw(view, events, kubeconfig, clock, live.console.width), refresh=True)
+                live.update(draw_now(view, events, where, clock, live.console.width), refresh=True)
                 await asyncio.sleep(PAUSE)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(_either(view.changed, quit_pressed), 1.0)
@@ -80,17 +94,26 @@ async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
             wait.cancel()
 
 
-def _draw(view: LiveView, events: Informer[BoardEvent], kubeconfig: Path, clock: Clock, width: int) -> RenderableType:
+def draw_now(view: LiveView, events: Informer[BoardEvent], kubeconfig: str, clock: Clock, width: int) -> RenderableType:
+    """The board as it is at this moment."""
     looks = [look for key in view.keys_in_order() if (look := view.look(key)) is not None]
-    newest = sorted(events.items.values(), key=lambda event: event.when, reverse=True)[:SHOWN_EVENTS]
-    told = [_told(event, clock.now()) for event in newest]
-    return draw([picture_of(look) for look in looks], told, str(kubeconfig.absolute()), width)
+    told = [_told(event, clock.now()) for event in _newest(events.items.values())]
+    return draw([picture_of(look) for look in looks], told, kubeconfig, width)
+
+
+def _newest(events: Iterable[BoardEvent]) -> list[BoardEvent]:
+    """The newest event of each subject, newest first: every step of one pod would hide all others."""
+    by_subject: dict[str, BoardEvent] = {}
+    for event in sorted(events, key=lambda event: (event.when, event.version), reverse=True):
+        by_subject.setdefault(str(event.involved_object), event)
+    return list(by_subject.values())[:SHOWN_EVENTS]
 
 
 def _told(event: BoardEvent, now: float) -> Told:
     age = human_duration(max(0.0, now - seconds(event.when))) if event.when else ""
-    subject = f"{event.involved_object.kind.lower()}/{event.involved_object.name}"
-    return Told(age, event.type == "Warning", subject, event.message.splitlines()[0] if event.message else "")
+    return Told(
+        age, event.type == "Warning", str(event.involved_object), event.message.splitlines()[0] if event.message else ""
+    )
 
 
 @contextlib.contextmanager
