@@ -238,3 +238,38 @@ async def test_a_surging_rollout_keeps_its_rules_at_every_commit_whatever_pods_a
         await until_it_runs_everywhere(cluster, made)
         await until_labelled(cluster, made, 2)
         assert (await live(cluster))["status"]["updatedNumberScheduled"] == 5
+
+
+@pytest.mark.behaviour(131, 133)
+@pytest.mark.parametrize("tolerations", [[], [{"operator": "Exists"}]], ids=["usual", "tolerates-all"])
+async def test_a_pod_that_cannot_leave_a_dead_node_does_not_stop_the_others(tolerations: list[Tree]) -> None:
+    """Here the reference stands until the node is removed; its budget is what the dead node has spent already."""
+    async with world(nodes=4) as cluster:
+        template = {"tolerations": tolerations}
+        made = await cluster.create(DAEMON_SETS, daemon_set(image=OLD, template=template, updateStrategy=IN_ORDER))
+        await until_it_runs_everywhere(cluster, made)
+        await cluster.patch(NODES, "node-2", {"metadata": {"annotations": {"eachnode.dev/stopped": "true"}}})
+
+        async def lost() -> bool:
+            taints = ((await cluster.get(NODES, "node-2")) or {"spec": {}})["spec"].get("taints") or []
+            return any(each["effect"] == "NoExecute" for each in taints)
+
+        await eventually(cluster, lost)
+
+        def one_of_the_others(witness: Witness) -> str:
+            out = [pod for pod in witness.unavailable() if pod["spec"].get("nodeName") != "node-2"]
+            return f"{len(out)} are unavailable" if len(out) > 1 else ""
+
+        async with watching(cluster, made, one_of_the_others):
+            await set_image(cluster, NEW)
+
+            async def others_done() -> bool:
+                pods = await pods_of(cluster, made)
+                done = {pod["spec"].get("nodeName") for pod in pods if image(pod) == NEW and not is_going(pod)}
+                return done == {"node-1", "node-3", "node-4"}
+
+            await eventually(cluster, others_done)
+            (stuck,) = [pod for pod in await pods_of(cluster, made) if is_going(pod)]
+            assert (stuck["spec"]["nodeName"], image(stuck)) == ("node-2", OLD)
+            await cluster.patch(NODES, "node-2", {"metadata": {"annotations": {"eachnode.dev/stopped": None}}})
+            await until_every_image_is(cluster, made, NEW)

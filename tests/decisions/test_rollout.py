@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from eachnode.decisions.plan import decide
 from eachnode.decisions.rollout import BadBudget, Budget, budget, out_of_service, scaled
 from eachnode.decisions.slots import Aim
+from eachnode.objects.clock import timestamp
 from eachnode.objects.daemonset import DaemonSet, UpdateStrategy
 from eachnode.objects.node import Node
-from eachnode.objects.pod import Pod
+from eachnode.objects.pod import Pod, PodCondition, PodStatus
 from tests.decisions.world import (
     NEW,
     NO_HISTORY,
@@ -166,6 +168,48 @@ def test_a_node_whose_only_pod_is_going_counts_as_unavailable() -> None:
     assert plan.is_idle
     both = [pod("a", on="n1", revision=OLD), pod("b", on="n1"), *fleet_pods(" oooo")]
     assert out_of_service(fleet_of(daemonset(), FIVE, both)) == 1
+
+
+def test_a_node_that_was_lost_before_its_pod_was_told_to_go_spends_no_budget() -> None:
+    """It is out of service by nobody's hand, and its pod may never be gone: the others go on."""
+    lost, anywhere = (
+        "node.kubernetes.io/unreachable:NoSchedule",
+        daemonset(template={"tolerations": [{"operator": "Exists"}]}),
+    )
+    nodes = [node("n1", taints=[lost]), *FIVE[1:]]
+    dead = pod("p1", on="n1", revision=OLD, ready=False, going=True)
+    for owner in (daemonset(), anywhere):
+        assert deleted(plan_of(owner, nodes, [dead, *fleet_pods(" oooo")])) == ["p2"]
+        assert deleted(plan_of(owner, nodes, [dead, *fleet_pods(" Nooo")])) == []
+    # Somebody else lives there, or is to: that counts as anywhere.
+    assert out_of_service(fleet_of(daemonset(), nodes, [dead, *fleet_pods("N")])) == 1 + len("2345")
+    assert out_of_service(fleet_of(anywhere, nodes, fleet_pods(" oooo"))) == 1
+
+
+def test_a_node_that_was_lost_after_its_pod_was_told_to_go_spends_budget_as_ever() -> None:
+    """It may have been lost because of that; then doing the same to the next node is the last thing to do."""
+    nodes = [node("n1", taints=["node.kubernetes.io/unreachable:NoSchedule"]), *FIVE[1:]]
+    served = pod("p1", on="n1", revision=OLD, going=True)
+    not_ready = PodCondition(type="Ready", status="False", last_transition_time=timestamp(START + 50))
+    lost = msgspec.structs.replace(served, status=PodStatus(phase="Running", conditions=(not_ready,)))
+    for pod_there in (served, lost):
+        assert plan_of(daemonset(), nodes, [pod_there, *fleet_pods(" oooo")]).is_idle
+    # Nor does it matter on a node that is heard of.
+    broken = pod("p1", on="n1", revision=OLD, ready=False, going=True)
+    assert plan_of(daemonset(), FIVE, [broken, *fleet_pods(" oooo")]).is_idle
+
+
+def test_that_a_node_is_not_heard_of_makes_a_difference_even_where_it_is_tolerated() -> None:
+    owner = daemonset(template={"tolerations": [{"operator": "Exists"}]})
+    going = pod("p1", on="n1", revision=OLD, ready=False, going=True)
+    fleet = fleet_of(owner, FIVE, [going, *fleet_pods(" oooo")])
+    assert out_of_service(fleet) == 1
+    assert fleet.see_node(node("n1", taints=["node.kubernetes.io/unreachable:NoExecute"]))
+    fleet.refresh(START)
+    assert out_of_service(fleet) == 0
+    assert fleet.see_node(node("n1"))
+    fleet.refresh(START)
+    assert out_of_service(fleet) == 1
 
 
 @pytest.mark.behaviour(132)

@@ -124,14 +124,14 @@ class Fleet:
     # What happens
 
     def see_node(self, node: Node) -> bool:
-        """The node is there, with these labels and taints; answers whether the verdict on it is another now."""
-        verdict = judge(self.placement, node)
+        """The node is there, with these labels and taints; answers whether that makes a difference."""
+        verdict, unreachable = judge(self.placement, node), node.is_unreachable
         slot = self.slots.get(node.name)
         if slot is None:
             slot = self.slots[node.name] = Slot(node.name)
-        elif slot.verdict == verdict:
+        elif slot.verdict == verdict and slot.unreachable == unreachable:
             return False
-        slot.verdict = verdict
+        slot.verdict, slot.unreachable = verdict, unreachable
         self._touched[node.name] = None
         return True
 
@@ -140,7 +140,7 @@ class Fleet:
         slot = self.slots.get(name)
         if slot is None or slot.verdict is None:
             return False
-        slot.verdict = None
+        slot.verdict, slot.unreachable = None, False
         self.backoff.forget(name)
         self._touched[name] = None
         return True

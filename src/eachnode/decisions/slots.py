@@ -40,7 +40,7 @@ class State(StrEnum):
 class Role(StrEnum):
     """What a slot is to a rollout."""
 
-    OUTSIDE = "outside"  # No pod is here and none is wanted: not counted.
+    OUTSIDE = "outside"  # Not counted: no pod is here and none is wanted, or the node was lost before its pods were.
     EMPTY = "empty"  # It counts, but nothing lives here.
     EXCESS = "excess"  # Several current or several outdated pods.
     WAITING = "waiting"  # A current pod, not available.
@@ -105,11 +105,12 @@ class Reading(NamedTuple):
 class Slot:
     """One node as one DaemonSet sees it: the verdict on it, and the pods there that are ours."""
 
-    __slots__ = ("node", "pods", "reading", "until", "verdict")
+    __slots__ = ("node", "pods", "reading", "unreachable", "until", "verdict")
 
     def __init__(self, node: str) -> None:
         self.node = node
         self.verdict: Verdict | None = None  # None: the node does not exist.
+        self.unreachable = False  # The node is not heard of.
         self.pods: tuple[Pod, ...] = ()  # In keep order.
         self.reading: Reading | None = None  # As it was last read by its fleet.
         self.until = NEVER  # When the reading changes by itself.
@@ -139,6 +140,14 @@ class Slot:
             if pod.is_terminating:
                 return tuple(pod for pod in self.pods if not pod.is_terminating)
         return self.pods
+
+    @property
+    def was_lost_first(self) -> bool:
+        """Whether the node is not heard of, and its pods served nobody any more when their deletion began.
+
+        What is out of service there is so by nobody's hand, and may stay so for ever.
+        """
+        return self.unreachable and bool(self.present) and not any(pod.served_to_the_end for pod in self.present)
 
     def put(self, pod: Pod) -> None:
         """The pod is here, as it now is."""
@@ -172,7 +181,8 @@ def cast(slot: Slot, aim: Aim, now: float) -> Cast:
                 return Cast(Role.EXCESS)
             outdated = pod
     if current is None and outdated is None:
-        return Cast(Role.EMPTY if slot.wanted or slot.present else Role.OUTSIDE)
+        counts = (slot.wanted or slot.present) and not slot.was_lost_first
+        return Cast(Role.EMPTY if counts else Role.OUTSIDE)
     if outdated is None:
         assert current is not None
         return Cast(Role.DONE if aim.available_from(current) <= now else Role.WAITING, current)

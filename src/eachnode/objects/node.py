@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from eachnode.objects.meta import Metadata
-from eachnode.objects.taints import Taint
+from eachnode.objects.taints import UNREACHABLE, Taint
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -36,6 +36,11 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
     def taints(self) -> tuple[Taint, ...]:
         """Its taints."""
         return self.spec.taints or ()
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether the node life-cycle has said that it is not heard of."""
+        return any(taint.key == UNREACHABLE for taint in self.taints)
 
     def is_placed_like(self, other: Node) -> bool:
         """Whether no template can judge the two differently."""

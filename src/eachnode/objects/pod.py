@@ -103,6 +103,16 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return any(condition.status == "True" for condition in self.status.conditions or ())
 
     @property
+    def served_to_the_end(self) -> bool:
+        """Whether it was ready when its deletion began; also when that cannot be told."""
+        asked = _moment(self.metadata.deletion_timestamp)
+        if asked is None or self.is_ready:
+            return True
+        began = asked - (self.metadata.deletion_grace_period_seconds or 0)
+        since = [_moment(condition.last_transition_time) for condition in self.status.conditions or ()]
+        return any(moment is None or moment > began for moment in since)
+
+    @property
     def keep_order(self) -> tuple[bool, float, str]:
         """Of several on one node, the first in this order is the one to keep: bound, then oldest, then by name."""
         return (not self.spec.node_name, self.created, self.name)
