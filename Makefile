@@ -19,11 +19,12 @@ up: setup ## a whole cluster in one process, shown live, until Ctrl-C
 test: setup ## the whole test suite, recordings of the reference included
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-check: setup ## format, lint, types, import contracts
+check: setup ## format, lint, types, import contracts, layout
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.tidy
 
 tidy: setup ## what a machine can say about the layout, each rule with its reason
 	$(BIN)/python -m scripts.tidy
