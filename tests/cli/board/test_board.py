@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from eachnode.cli.board.drawing import CELLS, draw
+from eachnode.cli.board.drawing import CELLS, WORST_FIRST, draw
 from eachnode.cli.board.picture import Cell, Picture, Told
 from eachnode.decisions.slots import State
 from tests.cli.golden import assert_golden
@@ -42,6 +42,18 @@ def test_a_small_cluster_has_its_nodes_named() -> None:
 
 def test_a_large_cluster_is_a_grid_of_cells() -> None:
     assert_golden("board_large", drawn(draw([picture(120), picture(30, "kube-system/agent")], (), "kubeconfig", 100)))
+
+
+def test_with_very_many_nodes_a_cell_is_the_worst_of_several_and_the_board_stays_on_the_screen() -> None:
+    states = [State.SERVING] * 5000
+    states[2500] = State.FAILED
+    cells = tuple(Cell(f"node-{number}", state) for number, state in enumerate(states))
+    text = drawn(draw([Picture("default/web", 5000, 5000, 4999, cells)], (), "kubeconfig", 100))
+    assert "each cell stands for 9 nodes" in text
+    assert text.count("■") == -(-5000 // 9) - 1 + 1  # All but one cell, and the legend.
+    assert "✗" in text
+    assert len(text.splitlines()) < 24
+    assert set(WORST_FIRST) == set(State)
 
 
 def test_without_a_daemonset_the_board_says_what_to_do() -> None:

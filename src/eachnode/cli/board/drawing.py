@@ -30,6 +30,22 @@ CELLS: dict[State, tuple[str, str, str]] = {
     State.STRANDED: ("▧", "bright_black", "is gone, its pod is left"),
     State.REFUSED: ("-", "bright_black", "is not to run a pod"),
 }
+WORST_FIRST = (
+    State.FAILED,
+    State.BROKEN,
+    State.CROWDED,
+    State.UNWANTED,
+    State.STRANDED,
+    State.VACANT,
+    State.STARTING,
+    State.SURGING,
+    State.LEAVING,
+    State.OUTDATED,
+    State.LINGERING,
+    State.SERVING,
+    State.REFUSED,
+)
+LINES = 12  # Of the grid at the most, so that the board stays on the screen.
 NAMED_UP_TO = 24  # With more nodes than this the grid has no names.
 BAR = 40
 GAP = "   "
@@ -57,8 +73,20 @@ def _picture(picture: Picture, width: int) -> RenderableType:
 
 
 def draw_grid(cells: Sequence[Cell], width: int) -> RenderableType:
-    """A cell for each node, with its name where there are few."""
-    return _named(cells, width) if len(cells) <= NAMED_UP_TO else _dense(cells, width)
+    """A cell for each node, with its name where there are few; where there are very many, a cell for several."""
+    if len(cells) <= NAMED_UP_TO:
+        return _named(cells, width)
+    per_line = max(10, (width - 6) // 2)
+    size = -(-len(cells) // (per_line * LINES))
+    if size == 1:
+        return _dense(cells, per_line)
+    worst = [min(cells[start : start + size], key=_severity) for start in range(0, len(cells), size)]
+    told = Text(f"each cell stands for {size} nodes, and shows the one that is worst off", "dim")
+    return Group(_dense(worst, per_line), told)
+
+
+def _severity(cell: Cell) -> int:
+    return WORST_FIRST.index(cell.state)
 
 
 def draw_progress(picture: Picture) -> Text:
@@ -89,8 +117,7 @@ def _named(cells: Sequence[Cell], width: int) -> Table:
     return table
 
 
-def _dense(cells: Sequence[Cell], width: int) -> Text:
-    per_line = max(10, (width - 6) // 2)
+def _dense(cells: Sequence[Cell], per_line: int) -> Text:
     grid = Text()
     for number, cell in enumerate(cells):
         if number and number % per_line == 0:
