@@ -178,6 +178,20 @@ async def test_pods_that_were_given_up_count_no_longer() -> None:
             "The disruption budget b does not allow evicting pods currently because it failed sync: "
             "found no controllers",
         ),
+        (
+            {
+                "conditions": [
+                    {
+                        "type": "DisruptionAllowed",
+                        "status": "False",
+                        "reason": "SyncFailed",
+                        "message": "daemonsets.apps does not implement the scale subresource",
+                        "lastTransitionTime": "2026-01-01T00:00:00Z",
+                    }
+                ],
+            },
+            "The disruption budget b is still being processed by the server.",
+        ),
     ],
 )
 async def test_counts_that_a_controller_keeps_are_believed(status: Tree, sentence: str) -> None:

@@ -34,6 +34,7 @@ class Allowance:
     allowed: int
     pending: int  # Pods that were given up and are not gone.
     problem: str = ""  # Why nothing could be counted.
+    unseen: bool = False  # Whoever keeps the counts has not seen the newest spec.
     condition: str = ""  # What the controller says, when it keeps the counts: ` (reason): message`.
 
 
@@ -50,7 +51,9 @@ def allowance(budget: Tree, reader: Reader, now: float) -> Allowance:
     """What a budget allows: as its status says, or as its pods are."""
     status = budget.get("status") or {}
     pending = len(status.get("disruptedPods") or ())
-    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+    if _is_unseen(budget):
+        if status.get("conditions"):  # Somebody keeps the counts, and has not got to the newest spec.
+            return Allowance(0, 0, 0, pending, unseen=True)
         pods = [pod for pod in reader.list(PODS, budget["metadata"]["namespace"]) if selects(budget, pod)]
         return _counted(budget, pods, pending, now)
     condition: Tree = next(
@@ -66,6 +69,11 @@ def allowance(budget: Tree, reader: Reader, now: float) -> Allowance:
         problem=failed,
         condition=f" ({condition.get('reason', '')}): {message}" if message else "",
     )
+
+
+def _is_unseen(budget: Tree) -> bool:
+    observed = (budget.get("status") or {}).get("observedGeneration", 0)
+    return bool(observed < budget["metadata"].get("generation", 0))
 
 
 def _counted(budget: Tree, pods: Sequence[Tree], pending: int, now: float) -> Allowance:
@@ -112,6 +120,9 @@ def _without_scale(pods: Iterable[Tree]) -> str:
 def refusal_of(name: str, counts: Allowance) -> ApiError | None:
     """Why a budget of that name does not allow one more pod to go, or None when it does."""
     refused = f"The disruption budget {name} does not allow evicting pods currently"
+    if counts.unseen:
+        cause = _cause(f"The disruption budget {name} is still being processed by the server.")
+        return TooManyRequests(_REFUSED, details=Details(causes=(cause,), retry_after_seconds=10))
     if counts.allowed < 0:
         return _forbidden(
             name, "pdb disruptions allowed is negative", f"{refused}: pdb disruptions allowed is negative"
@@ -145,7 +156,7 @@ def give_up(budget: Tree, pod: str, counts: Allowance, now: float) -> None:
     """Notes in a budget that one of its pods will go."""
     status = budget.setdefault("status", {})
     status["disruptedPods"] = {**(status.get("disruptedPods") or {}), pod: timestamp(now)}
-    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+    if _is_unseen(budget):
         return
     status["disruptionsAllowed"] = counts.allowed - 1
     if counts.allowed == 1:
