@@ -5,8 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 
+import msgspec
 import pytest
 
+from eachnode.objects.document import Document
+from eachnode.server.http.negotiation import Form
+from eachnode.server.http.shapes import Shaper, TableWatch
+from eachnode.server.kind import Kind
+from eachnode.server.kinds import BUILT_IN
 from tests.server.http.sites import Site, config_map, impatient, running
 
 pytestmark = pytest.mark.sockets
@@ -185,3 +191,13 @@ async def test_many_watchers_see_every_event() -> None:
 
 def _config_maps(site: Site):  # type: ignore[no-untyped-def]  # one of the registry's resources
     return next(served.resource for served in site.front.api.registry if served.resource.plural == "configmaps")
+
+
+@pytest.mark.parametrize("kind", BUILT_IN, ids=lambda kind: kind.resource.qualified)
+def test_a_bookmark_is_a_row_of_every_kind(kind: Kind) -> None:
+    bookmark = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+    document = Document(msgspec.json.encode({**bookmark, "metadata": {"resourceVersion": "7"}}))
+    watch = TableWatch(Shaper(kind, Form("application/json", "Table", "v1"), "Metadata"))
+    (row,) = msgspec.json.decode(watch.one(document, 0.0, bookmark=True))["rows"]
+    assert len(row["cells"]) == len(kind.columns)
+    assert row["object"]["metadata"]["resourceVersion"] == "7"

@@ -16,6 +16,7 @@ from eachnode.objects.status import NotAcceptable
 from eachnode.objects.watching import Page
 from eachnode.server.http.negotiation import META_GROUP, Form
 from eachnode.server.kind import Column, Kind, Tree
+from eachnode.server.schema import canonical
 
 
 class _Metadata(msgspec.Struct):
@@ -31,6 +32,7 @@ class _Versioned(msgspec.Struct):
 
 
 _METADATA = msgspec.json.Decoder(_Metadata)
+_NEVER = "0001-01-01T00:00:00Z"  # How the reference prints a moment that is none.
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -87,17 +89,23 @@ class Shaper:
 
     def _row(self, document: Document, now: float) -> Tree:
         tree = document.tree()
-        if self.kind.row is None:
-            metadata = tree["metadata"]
-            cells: list[Any] = [metadata.get("name", ""), metadata.get("creationTimestamp")]
-        else:
-            cells = self.kind.row(tree, now)
-        row: Tree = {"cells": cells}
+        row: Tree = {"cells": self._cells(tree, now)}
         if self.include == "Object":
             row["object"] = tree
         elif self.include == "Metadata":
             row["object"] = msgspec.Raw(self.partial(document))
         return row
+
+    def _cells(self, tree: Tree, now: float) -> list[Any]:
+        if self.kind.row is not None:
+            return self.kind.row(tree, now)
+        metadata = tree["metadata"]
+        return [metadata.get("name", ""), metadata.get("creationTimestamp", _NEVER)]
+
+    def cells_of_nothing(self, document: Document) -> list[Any]:
+        """The row of an object that has nothing but a kind and a version."""
+        tree, definition = document.tree(), self.kind.definition
+        return self._cells(canonical(definition, tree) if definition else tree, 0.0)
 
     def _mismatch(self, what: str) -> NotAcceptable:
         return NotAcceptable(
@@ -121,11 +129,10 @@ class TableWatch:
         return self._shaper.table([document], version, now, headers=headers)
 
     def _bookmark(self, document: Document, version: Tree, *, headers: bool) -> bytes:
-        """A row without content, whose object says how far the watch has come."""
+        """The row of an object without content; its object says how far the watch has come."""
         shaper = self._shaper
         table = msgspec.json.decode(shaper.table([], version, 0.0, headers=headers))
-        cells = [None] * len(shaper.kind.columns)
-        table["rows"] = [{"cells": cells, "object": msgspec.Raw(shaper.partial(document))}]
+        table["rows"] = [{"cells": shaper.cells_of_nothing(document), "object": msgspec.Raw(shaper.partial(document))}]
         return _ENCODER.encode(table)
 
 
