@@ -104,11 +104,12 @@ def command(
         from eachnode.cli.manifests import apply_manifest
 
         async with serve(options, serving) as served:
-            if not await served.ready():
-                click.echo("warning: some nodes are not ready yet", err=True)
-            for manifest in manifests:
+            await served.takes_objects()
+            for manifest in manifests:  # Before the nodes are ready: some wait for what is applied, a network agent.
                 resource, document = await apply_manifest(served.cluster.server, manifest)
                 click.echo(f"applied {resource.qualified} {document.tree()['metadata']['name']}")
+            if not await served.ready():
+                click.echo("warning: some nodes are not ready yet", err=True)
             _tell(served)
             if show_board:
                 from eachnode.cli.board.show import show

@@ -39,6 +39,15 @@ class Serving:
     url: str
     kubeconfig: Path
 
+    async def takes_objects(self, patience: float = 20.0) -> bool:
+        """Whether, within so many seconds, the first namespaces have what objects in them need."""
+        try:
+            async with asyncio.timeout(patience):
+                await self._namespaces_ready()
+        except TimeoutError:
+            return False
+        return True
+
     async def ready(self, patience: float = 20.0) -> bool:
         """Whether, within so many seconds, everything works together: accounts are there, nodes take pods."""
         try:
