@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,6 +14,7 @@ from eachnode.cli.rollout.following import STUCK, Patience, follow
 from eachnode.cli.rollout.progress import Progress
 from eachnode.cli.rollout.showing import Lines
 from eachnode.cli.set import set_images
+from eachnode.client.faulty import Faults, Faulty
 from eachnode.controllers.kubelet import STOPPED
 from eachnode.objects.resources import DAEMON_SETS, NODES
 from tests.cli.golden import assert_golden
@@ -152,4 +154,21 @@ async def test_a_new_change_begins_the_count_anew() -> None:
         await asyncio.sleep(30)
         await set_images(here.door, "web", "default", {"c": "nginx:3"})
         assert (await following).done
+        assert lines[-1] == 'daemon set "web" successfully rolled out'
+
+
+async def test_a_server_that_is_away_is_told_and_followed_on_when_it_is_back() -> None:
+    async with updating(nodes=6) as here:
+        door = Faulty(here.door, Faults(), chance=random.Random(1))
+        lines: list[str] = []
+        shown = Lines(lines.append)
+        following = asyncio.create_task(
+            follow(door, "web", "default", clock=here.cluster.clock, patience=Patience(), show=shown.show)
+        )
+        await asyncio.sleep(5)
+        door.faults = Faults(lost_request=1.0, watch_lost=1.0)
+        await asyncio.sleep(60)
+        door.faults = Faults()
+        assert (await following).done
+        assert any("(no news: " in line for line in lines)
         assert lines[-1] == 'daemon set "web" successfully rolled out'

@@ -26,7 +26,7 @@ from eachnode.objects.daemonset import ROLLING_UPDATE, DaemonSet
 from eachnode.objects.durations import human_duration
 from eachnode.objects.meta import Key
 from eachnode.objects.resources import DAEMON_SETS, NODES, PODS, Resource
-from eachnode.objects.status import NotFound
+from eachnode.objects.status import ApiError, Unreachable
 
 STUCK = 3  # The exit code for a rollout that does not get on.
 EXPLAINED = 8  # Nodes in the way whose reasons are looked into.
@@ -143,8 +143,8 @@ class _Follower:
     async def _asked(self, resource: Resource, key: Key, view: type[Told]) -> Told | None:
         try:
             return (await self._door.get(resource, key.name, key.namespace)).read(view)
-        except NotFound:
-            return None
+        except (ApiError, Unreachable):
+            return None  # Explanations do without; that the server is away is told by the view.
 
     async def _give_up_when_stuck(self, progress: Progress, now: float) -> None:
         timeout, stuck_after = self._patience.timeout, self._patience.stuck_after

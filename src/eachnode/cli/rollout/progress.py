@@ -71,7 +71,7 @@ class Progress:
     @property
     def line(self) -> str:
         """The sentence, and who is in the way."""
-        if self.trouble:
+        if self.trouble and not self.done:
             return f"{self.sentence} (no news: {self.trouble})"
         groups: dict[str, list[str]] = {}
         for answer in self.hindrances:
