@@ -46,14 +46,19 @@ def commands_page() -> str:
     lines += ["| command | what it does |", "|---|---|"]
     lines += [f"| [`eachnode {name}`](#eachnode-{name}) | {_cell(told)} |" for name, (_, told) in COMMANDS.items()]
     lines += ["", "As kubectl's plugin each is `kubectl eachnode …`.", ""]
-    lines += _options(cli, click.Context(cli, info_name="eachnode"))
+    lines += _options(cli, _top())
     for path, command in _all_commands():
         lines += ["", *_command(path, command)]
     return "\n".join(lines) + "\n"
 
 
+def _top() -> click.Context:
+    """What the program itself gives to its commands: click keeps a command's first `--help` for good."""
+    return click.Context(cli, info_name="eachnode", **cli.context_settings)
+
+
 def _all_commands() -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(cli, info_name="eachnode")
+    context = _top()
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None
@@ -68,7 +73,7 @@ def _with_subcommands(path: str, command: click.Command) -> Iterator[tuple[str, 
 
 
 def _command(path: str, command: click.Command) -> list[str]:
-    context = click.Context(command, info_name=path)
+    context = click.Context(command, info_name=path, parent=_top())
     usage = " ".join(command.collect_usage_pieces(context))
     examples, told = _told(command.help or "")
     shown = ["", "```sh", *examples, "```"] if examples else []

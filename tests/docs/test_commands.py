@@ -18,7 +18,7 @@ SHOWN = [command for page in pages() for command in our_commands(page)]
 def parse(words: list[str]) -> None:
     """Raise click's error unless these are commands, options and arguments that there are."""
     group: click.Group = cli
-    context = click.Context(cli, info_name="eachnode")
+    context = click.Context(cli, info_name="eachnode", **cli.context_settings)
     while True:
         name, command, rest = group.resolve_command(context, words)
         assert command is not None
