@@ -21,6 +21,7 @@ from tests.simulation.scenes import FOLDER, PATHS, scenario, scene, told
 DAEMON = {"apply": [{"daemonSet": "d", "image": "agent:1"}]}
 TELL = """
 import sys
+from pathlib import Path
 from eachnode.simulation.run import simulate
 from eachnode.simulation.scenario import read_scenario
 for line in simulate(read_scenario(Path(sys.argv[1])), int(sys.argv[2])).lines:
