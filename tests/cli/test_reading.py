@@ -106,6 +106,7 @@ def test_what_is_there_is_shown_and_what_is_not_makes_it_fail() -> None:
         ("rollout history po/x", "'po/x' is no DaemonSet; write ds/NAME"),
         ("delete ds", "say what is to go"),
         ("delete", "say what is to go"),
+        ("delete pods --all --field-selector spec.nodeName=node-1", "say what is to go"),
     ],
 )
 def test_a_wrong_command_is_told_in_a_sentence(arguments: str, sentence: str) -> None:

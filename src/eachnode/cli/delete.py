@@ -45,6 +45,23 @@ class Doomed:
 
 
 @dataclass(frozen=True, slots=True)
+class Selector:
+    """Which objects of a kind are to go; false when none are named this way."""
+
+    labels: str = ""
+    fields: str = ""
+    everything: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.fields or self.everything)
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether it says "all" and "these only" at once."""
+        return self.everything and bool(self.labels or self.fields)
+
+
+@dataclass(frozen=True, slots=True)
 class Manner:
     """How it is to go."""
 
@@ -62,6 +79,7 @@ class Manner:
     "-f", "--filename", "paths", type=click.Path(path_type=Path), multiple=True, help="What these files hold."
 )
 @click.option("-l", "--selector", "labels", default="", metavar="LABELS", help="All of a kind with these labels.")
+@click.option("--field-selector", "fields", default="", metavar="FIELDS", help="All of a kind with these fields.")
 @click.option("--all", "everything", is_flag=True, help="All of a kind in the namespace.")
 @click.option(
     "--cascade",
@@ -82,6 +100,7 @@ def command(
     words: tuple[str, ...],
     paths: tuple[Path, ...],
     labels: str,
+    fields: str,
     everything: bool,
     cascade: str,
     grace: int | None,
@@ -99,18 +118,23 @@ def command(
     eachnode delete ds/fluentd
     eachnode delete ds/fluentd --cascade=orphan      # its pods stay
     eachnode delete pods -l app=fluentd --wait=false
+    eachnode delete pods -l app=fluentd --field-selector spec.nodeName=node-3
     eachnode delete -f examples/fluentd.yaml
     """
     from eachnode.cli.errands import errand
     from eachnode.cli.targets import KINDS
 
-    only_a_kind = len(words) == 1 and words[0].lower() in KINDS and not (labels or everything)
-    if sum(map(bool, (labels, everything, paths))) > 1 or not (words or paths) or only_a_kind:
-        raise Failure("say what is to go: KIND/NAME…, KIND -l LABELS, KIND --all, or -f FILE; one of them")
+    selector = Selector(labels, fields, everything)
+    only_a_kind = len(words) == 1 and words[0].lower() in KINDS and not selector
+    if selector.contradicts or (selector and paths) or not (words or paths) or only_a_kind:
+        raise Failure(
+            "say what is to go: KIND/NAME…, KIND with -l LABELS or --field-selector FIELDS, KIND --all, or -f FILE; "
+            "one of them"
+        )
     manner = Manner(cascade, grace, wait, timeout, dry_run, ignore_not_found)
 
     async def act(door: Door, where: str) -> int:
-        chosen = [each async for each in _chosen(door, words, paths, labels, where, everything=everything)]
+        chosen = [each async for each in _chosen(door, words, paths, selector, where)]
         if not chosen:
             click.echo("nothing was there to delete", err=True)
         return await delete_all(door, chosen, manner)
@@ -119,7 +143,7 @@ def command(
 
 
 async def _chosen(
-    door: Door, words: Sequence[str], paths: Sequence[Path], labels: str, namespace: str, *, everything: bool
+    door: Door, words: Sequence[str], paths: Sequence[Path], selector: Selector, namespace: str
 ) -> AsyncIterator[Doomed]:
     """What is to go."""
     from eachnode.cli.apply import files_of
@@ -132,11 +156,12 @@ async def _chosen(
         resource = await resource_of(door, manifest)
         where = manifest.tree["metadata"].get("namespace") or namespace
         yield Doomed(resource, manifest.name, where if resource.namespaced else "")
-    if labels or everything:
+    if selector:
         if len(words) != 1:
             raise Failure("name one kind: eachnode delete pods -l LABELS")
         resource = parse_kind(words[0])
-        async for document in each(door, resource, namespace if resource.namespaced else "", labels=labels):
+        where = namespace if resource.namespaced else ""
+        async for document in each(door, resource, where, labels=selector.labels, fields=selector.fields):
             metadata = document.read(MetadataOnly).metadata
             yield Doomed(resource, metadata.name, metadata.namespace)
         return

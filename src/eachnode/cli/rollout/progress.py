@@ -70,8 +70,10 @@ class Progress:
 
     @property
     def line(self) -> str:
-        """The sentence, and who is in the way."""
-        if self.trouble and not self.done:
+        """The sentence, and who is in the way; what is done is in nobody's way, even if we heard so a moment late."""
+        if self.done:
+            return self.sentence
+        if self.trouble:
             return f"{self.sentence} (no news: {self.trouble})"
         groups: dict[str, list[str]] = {}
         for answer in self.hindrances:
