@@ -16,7 +16,7 @@ from eachnode.client.faulty import NONE, Faults, Faulty
 from eachnode.objects.document import Document
 from eachnode.objects.meta import Key, Metadata, MetadataOnly
 from eachnode.objects.resources import NODES, PODS
-from eachnode.objects.status import Forbidden, Gone, InternalError, Invalid, Unreachable
+from eachnode.objects.status import Forbidden, Gone, InternalError, Invalid, Unavailable, Unreachable
 from eachnode.objects.watching import Page, WatchEvent
 from eachnode.runtime.informer import Informer, State
 from eachnode.runtime.virtual_time import LoopClock
@@ -108,6 +108,24 @@ async def test_a_server_that_ignores_the_wish_for_initial_objects_is_listed() ->
                 yield batch
 
     server = Silent()
+    server.put(NODES, node("a"))
+    nodes = informer(server)
+    seen = record(nodes)
+    async with running(nodes):
+        assert seen == ["+a"]
+
+
+async def test_a_server_whose_storage_cannot_stream_initial_objects_is_listed() -> None:
+    """A real API server on an old etcd accepts the watch and ends it with an internal error."""
+
+    class OldStorage(SmallServer):
+        async def watch(self, *args: Any, **options: Any) -> AsyncIterator[Sequence[WatchEvent]]:
+            if options.get("initial"):
+                raise InternalError("the required storage feature RequestWatchProgress is disabled")
+            async for batch in super().watch(*args, **options):
+                yield batch
+
+    server = OldStorage()
     server.put(NODES, node("a"))
     nodes = informer(server)
     seen = record(nodes)
@@ -308,7 +326,7 @@ async def test_a_subscriber_that_fails_harms_neither_the_others_nor_the_informer
 async def test_pauses_between_failures_grow_and_are_named() -> None:
     server = SmallServer()
     server.put(NODES, node("a"))
-    server.failures.extend([InternalError("broken inside")] * 12)
+    server.failures.extend([Unavailable("broken inside")] * 12)
     times: list[float] = []
     server.before_request = lambda _: times.append(asyncio.get_running_loop().time())
     nodes = informer(server)

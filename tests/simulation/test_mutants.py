@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from eachnode.controllers.daemonset import expectations, report
+from eachnode.controllers.daemonset import expectations, reconcile, report
 from eachnode.controllers.daemonset.reconcile import Reconciler
 from eachnode.decisions import eligibility, fleet, history, placement, rollout, slots, status
 from eachnode.decisions import plan as planning
@@ -111,12 +111,12 @@ def never_content(monkeypatch: pytest.MonkeyPatch) -> None:
     """The status is written every few seconds though it is right."""
     right = Reconciler.reconcile
 
-    async def reconcile(self: Reconciler, key: Key) -> float:
+    async def and_again(self: Reconciler, key: Key) -> float:
         await right(self, key)
         return 5.0
 
     monkeypatch.setattr(report, "needs_write", lambda reported, truth, processed: True)
-    monkeypatch.setattr(Reconciler, "reconcile", reconcile)
+    monkeypatch.setattr(Reconciler, "reconcile", and_again)
 
 
 def overlooks_pods(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,12 +136,12 @@ def fails(monkeypatch: pytest.MonkeyPatch) -> None:
 def stands_still(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass that has nothing to do is repeated in the same moment, for ever."""
 
-    async def reconcile(self: Reconciler, key: Key) -> float:
+    async def at_once(self: Reconciler, key: Key) -> float:
         await asyncio.sleep(0)
         return 0.0
 
     monkeypatch.setattr(virtual_time, "TURNS_AT_ONE_MOMENT", 20_000)
-    monkeypatch.setattr(Reconciler, "reconcile", reconcile)
+    monkeypatch.setattr(Reconciler, "reconcile", at_once)
 
 
 CAUGHT: list[tuple[str, Mutant, Scenario]] = [
@@ -169,6 +169,22 @@ def test_a_mistake_in_the_code_breaks_the_rule(
     mutant(monkeypatch)
     after = simulate(where, 3)
     assert rule in rules(after), told(after)
+
+
+def test_what_changes_between_a_decision_and_its_report_is_decided_upon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time passes within a pass. A pod that becomes available after the decision, and is counted in the report, must
+    wake somebody: nothing else will. It happens by chance, in some of several runs."""
+    runs = [simulate(WAITING, seed) for seed in range(1, 9)]
+    assert all(run.ok for run in runs), [told(run) for run in runs if not run.ok]
+    right = planning.decide
+
+    def decide(*arguments: Any) -> planning.Plan:
+        plan = right(*arguments)
+        plan.wake_at = slots.NEVER
+        return plan
+
+    monkeypatch.setattr(reconcile, "decide", decide)
+    assert any("EverythingSettles" in rules(simulate(WAITING, seed)) for seed in range(1, 9))
 
 
 def test_every_invariant_has_a_mutant() -> None:

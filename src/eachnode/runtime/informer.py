@@ -28,7 +28,7 @@ from eachnode.objects.clock import Chance, Clock
 from eachnode.objects.document import Document
 from eachnode.objects.meta import Key, MetadataOnly
 from eachnode.objects.resources import Resource
-from eachnode.objects.status import ApiError, BadRequest, Gone, Invalid, Unreachable
+from eachnode.objects.status import ApiError, BadRequest, Gone, InternalError, Invalid, Unreachable
 from eachnode.objects.watching import WatchEvent
 from eachnode.runtime.versions import as_new, older
 
@@ -208,7 +208,7 @@ class Informer(Generic[View]):
             stream = self._stream or self._open_stream(initial=True)
             async with asyncio.timeout(PATIENCE):
                 batch = await anext(stream, None)
-        except (TimeoutError, Invalid, BadRequest) as error:
+        except (TimeoutError, Invalid, BadRequest, InternalError) as error:  # The last: its storage cannot do it.
             why = str(error) or "silence"
             log.info(
                 "%s: lists from now on, because a watch with initial objects got: %s", self.resource.qualified, why

@@ -1,22 +1,39 @@
-"""The wall clock of a world: the running loop's time, until somebody sets it."""
+"""The wall clock of a world: the running loop's time as a real clock would tell it, until somebody sets it."""
 
 from __future__ import annotations
 
+import asyncio
+import random
 import re
 
 from eachnode.runtime.virtual_time import LoopClock
 
+EARLY = 0.001  # Seconds by which a timer may ring before its time is told: real loops count milliseconds.
+BETWEEN_READS = 0.000_2  # Seconds that pass at the most between two looks at the clock.
+
 
 class SettableClock(LoopClock):
-    """Tells the same time to all loops and to the server; a jump changes it under their hands."""
+    """Tells time to all loops and to the server; a jump changes it under their hands.
 
-    def __init__(self) -> None:
+    Virtual time stands still while anybody works; a real clock does not. So two looks in one pass see different times,
+    and a loop that was woken for a moment may find that it has not come yet.
+    """
+
+    def __init__(self, chance: random.Random) -> None:
         super().__init__()
         self._ahead = 0.0
+        self._chance = chance
+        self._moment = -1.0  # On the loop's clock.
+        self._off = 0.0
 
     def now(self) -> float:
         """Seconds since 1970, as the world believes."""
-        return super().now() + self._ahead
+        moment = asyncio.get_running_loop().time()
+        if moment != self._moment:
+            self._moment, self._off = moment, -EARLY * self._chance.random()
+        else:
+            self._off += BETWEEN_READS * self._chance.random()
+        return super().now() + self._ahead + self._off
 
     def jump(self, seconds: float) -> None:
         """Set the clock forward, or back when negative; timers that run are not touched by it."""

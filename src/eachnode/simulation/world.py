@@ -55,7 +55,7 @@ class World:
     def __init__(self, options: ClusterOptions, seed: int, *, on_disk: bool = False, controllers: int = 1) -> None:
         self.seeds = Seeds(seed)
         self.story = Story()
-        self.clock = SettableClock()
+        self.clock = SettableClock(self.seeds.of("clock"))
         self.ledger = Ledger()
         self.truth = Truth()
         self.violations: list[str] = []

@@ -101,9 +101,11 @@ class Reconciler:
             self._tell_problem(charge, plan.trouble)
         failure = await self._carry_out(charge, daemonset, plan, history)
         due = await self._report(charge, daemonset.metadata.generation, failure)
+        # What has changed by itself since the decision is in the report already, but nobody has decided upon it.
+        due = min(due, plan.wake_at, fleet.next_change)
         if not expectations.satisfied(self._clock.now()):
-            return min(due, fleet.next_change, expectations.deadline + TICK)
-        return self._clock.now() if plan.postponed else min(due, fleet.next_change)
+            return min(due, expectations.deadline + TICK)
+        return self._clock.now() if plan.postponed else due
 
     def _decide(self, charge: Charge, daemonset: DaemonSet, fleet: Fleet, history: History) -> Plan:
         now = self._clock.now()
