@@ -190,7 +190,6 @@ RULES = (
         "A file has one subject, and one sitting is enough to read it.",
         long_modules,
         {
-            "src/eachnode/client/cluster.py": "every verb of the door over HTTP, and what may be answered",
             "src/eachnode/runtime/informer.py": "a state machine is followed from its first state to its last",
             "scripts/make_field_tables.py": "run when the published schema is renewed, and read then as a whole",
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import ssl
 from collections.abc import AsyncIterator
@@ -110,6 +111,65 @@ async def test_a_server_is_trusted_by_the_given_authority_only(tmp_path: Path) -
             with pytest.raises(Unreachable, match=f"{url}: its certificate is not trusted: "):
                 await ask(Access(url, trust))
         await ask(Access(url, Trust(insecure=True)))
+
+
+async def test_a_tunnel_through_a_proxy_is_encrypted_to_its_end(tmp_path: Path) -> None:
+    """The proxy is told where to and who asks; what is said there is between us and the server."""
+    ours = Authority("ours")
+    async with serving(tmp_path, ours.issue("server")) as (url, _), tunnelling() as (proxy, passed):
+        access = Access(url, Trust(ours.pem), proxy=f"http://me:secret%21@127.0.0.1:{proxy}")
+        await ask(access)
+        host = url.removeprefix("https://")
+        assert passed[0].startswith(f"CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n".encode())
+        assert b"Proxy-Authorization: Basic bWU6c2VjcmV0IQ==\r\n" in passed[0]
+        assert b"pods" not in b"".join(passed)
+        with pytest.raises(Unreachable, match="cannot connect: the proxy: it answered 403"):
+            await ask(Access("https://forbidden.example", Trust(ours.pem), proxy=f"http://127.0.0.1:{proxy}"))
+
+
+@asynccontextmanager
+async def tunnelling() -> AsyncIterator[tuple[int, list[bytes]]]:
+    """A proxy that passes on what goes to this machine; the answer is its port and all that it has seen of clients."""
+    passed: list[bytes] = []
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: list[bytes]) -> None:
+        while data := await reader.read(1 << 16):
+            seen.append(data)
+            writer.write(data)
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        passed.append(asked)
+        host, _, port = asked.split()[1].decode().partition(":")
+        if host != "127.0.0.1":
+            writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+            await writer.drain()
+            return
+        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        try:
+            await asyncio.gather(copy(reader, far_writer, passed), copy(far_reader, writer, []))
+        finally:
+            far_writer.transport.abort()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await tunnel(reader, writer)
+        finally:
+            writer.transport.abort()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.create_task(serve(reader, writer)))
+
+    server = await asyncio.start_server(begin, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], passed
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def test_the_certificate_must_carry_the_servers_name(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from eachnode.cli.options import ADDRESS, cluster_options, log_options
     help="Seconds until a pod that failed twice is replaced; doubles up to 15 minutes.",
 )
 @click.option("--metrics-listen", type=ADDRESS, help="Serve /healthz, /readyz and /metrics here.")
-@click.option("--max-in-flight", type=click.IntRange(1), default=64, show_default=True, help="Writes at the same time.")
+@click.option("--max-in-flight", type=click.IntRange(1), default=32, show_default=True, help="Writes at the same time.")
 @log_options
 def command(
     kubeconfig: str | None,

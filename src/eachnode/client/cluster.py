@@ -9,24 +9,23 @@ where the peer is gone, by a deadline between bytes where something in between s
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import socket
 import ssl
 import urllib.parse
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import NamedTuple, Self
 
-import aiohttp
 import msgspec
-from yarl import URL
 
 import eachnode
 from eachnode.client.access import Access
+from eachnode.client.connections import CannotConnect, Connections, Untrusted
 from eachnode.client.credentials import ClientCertificate, ConfigError, CredentialError
 from eachnode.client.discovery import discover
 from eachnode.client.door import PatchKind
-from eachnode.client.refusals import error_in, wait_asked_for
+from eachnode.client.http1 import Broken, Connection, Head, request_bytes
+from eachnode.client.refusals import REPEATABLE, error_in, wait_asked_for
 from eachnode.client.watch_lines import watch_batch
 from eachnode.objects.clock import Chance
 from eachnode.objects.deletion import DeleteOptions
@@ -37,11 +36,8 @@ from eachnode.objects.watching import Page, WatchEvent
 
 ATTEMPTS = 10  # Of a request that the server asks us to send later.
 LONGEST_WAIT = 60.0  # Seconds we let the server make us wait.
-CONNECT_WITHIN = 15.0
 ANSWER_WITHIN = 75.0  # Seconds of silence in an ordinary request; API servers give up after 60.
 WATCH_SILENCE = 150.0  # Seconds of silence in a watch: servers send a bookmark about every minute.
-CHUNK = 1 << 18  # Bytes buffered of a watch before the server has to wait for us.
-KEPT_IDLE = 30.0  # Seconds that an unused connection is kept.
 
 JSON = "application/json"
 LOOPABLE = frozenset({"list", "watch", "delete"})
@@ -58,8 +54,27 @@ class _ListBody(msgspec.Struct, frozen=True):
     metadata: _ListMeta = _ListMeta()
 
 
+class _Request(NamedTuple):
+    """What is asked, whoever asks it."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: bytes = b""
+    media: str = ""
+    accept: str = ""
+    silence: float = ANSWER_WITHIN  # How long the server may say nothing.
+
+    @property
+    def target(self) -> str:
+        """Path and query as they are sent."""
+        given = {key: value for key, value in self.query.items() if value}
+        path = urllib.parse.quote(self.path, safe="/:@!$&'()*+,;=~")
+        return f"{path}?{urllib.parse.urlencode(given)}" if given else path
+
+
 class Cluster:
-    """An API server behind a connection pool; a Door."""
+    """An API server behind kept connections; a Door."""
 
     def __init__(
         self,
@@ -71,22 +86,14 @@ class Cluster:
         watch_silence: float = WATCH_SILENCE,
     ) -> None:
         self.access = access
-        self._ordinary = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN, sock_read=ANSWER_WITHIN)
-        self._watching = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_WITHIN, sock_read=watch_silence)
-        agent = user_agent or "eachnode"
-        self._fixed = {"User-Agent": f"{agent}/{eachnode.__version__}", "Accept": JSON}
-        self._impersonation = access.impersonation
+        self._watch_silence = watch_silence
         self._server = access.server.rstrip("/")
+        self._path = urllib.parse.urlsplit(self._server).path  # Of a server behind another's front.
+        self._agent = f"{user_agent or 'eachnode'}/{eachnode.__version__}"
         self._writes = asyncio.Semaphore(max_in_flight)
         self._chance = chance or random.Random()
-        self._session: aiohttp.ClientSession | None = None
-        self._retired: list[aiohttp.ClientSession] = []
+        self._connections: Connections | None = None
         self._presented: ClientCertificate | None = None
-        self._special: dict[str, Any] = {"allow_redirects": False}
-        if access.proxy:
-            self._special["proxy"] = access.proxy
-        if access.trust.server_name:
-            self._special["server_hostname"] = access.trust.server_name
 
     async def __aenter__(self) -> Self:
         return self
@@ -96,10 +103,9 @@ class Cluster:
 
     async def close(self) -> None:
         """Close all connections."""
-        sessions = [*self._retired, *([self._session] if self._session is not None else [])]
-        self._retired, self._session = [], None
-        for session in sessions:
-            await session.close()
+        connections, self._connections = self._connections, None
+        if connections is not None:
+            connections.close()
 
     # The verbs
 
@@ -152,16 +158,13 @@ class Cluster:
         }
         if initial:
             query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        response = await self._answer("GET", resource.path(namespace), query, timeouts=self._watching)
-        try:
-            rest = b""
-            while chunk := await self._read_on(response):
+        rest = b""
+        async with aclosing(self._stream(resource.path(namespace), query)) as chunks:
+            async for chunk in chunks:
                 lines, newline, tail = (rest + chunk).rpartition(b"\n")
                 rest = tail
                 if newline:
                     yield watch_batch(lines)
-        finally:
-            _hang_up(response)
 
     async def create(
         self,
@@ -237,15 +240,12 @@ class Cluster:
 
     async def stream(self, path: str, query: Mapping[str, str], *, accept: str = "") -> AsyncIterator[bytes]:
         """The lines of a watch of any path, in any shape, until the server ends it."""
-        response = await self._answer("GET", path, query, timeouts=self._watching, accept=accept)
-        try:
-            rest = b""
-            while chunk := await self._read_on(response):
+        rest = b""
+        async with aclosing(self._stream(path, query, accept)) as chunks:
+            async for chunk in chunks:
                 *lines, rest = (rest + chunk).split(b"\n")
                 for line in lines:
                     yield line
-        finally:
-            _hang_up(response)
 
     # One request
 
@@ -256,141 +256,112 @@ class Cluster:
     async def _call(
         self, method: str, path: str, query: Mapping[str, str], body: bytes = b"", media: str = "", accept: str = ""
     ) -> bytes:
-        response = await self._answer(method, path, query, body, media, accept=accept)
+        request = _Request(method, path, query, body, media, accept)
+        connections, connection = await self._answered(request)
         try:
-            return await response.read()
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            return await connection.read_all(request.silence)
+        except (Broken, OSError) as error:
             raise self._unreachable(error) from error
         finally:
-            response.release()
+            connections.give_back(connection)
 
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        body: bytes = b"",
-        media: str = "",
-        *,
-        timeouts: aiohttp.ClientTimeout | None = None,
-        accept: str = "",
-    ) -> aiohttp.ClientResponse:
-        """The successful answer to a request; sent again where the server asks for it and it does no harm."""
-        url = self._url(path, query)
+    async def _stream(self, path: str, query: Mapping[str, str], accept: str = "") -> AsyncGenerator[bytes, None]:
+        """The bytes of an answer that goes on, as they come."""
+        request = _Request("GET", path, query, accept=accept, silence=self._watch_silence)
+        connections, connection = await self._answered(request)
+        try:
+            while chunk := await connection.read(request.silence):
+                yield chunk
+        except (Broken, ConnectionError):
+            return  # The server went away in mid-sentence: a watch that ended, to be resumed like any other.
+        except OSError as error:
+            raise self._unreachable(error) from error
+        finally:
+            connections.give_back(connection)
+
+    async def _answered(self, request: _Request) -> tuple[Connections, Connection]:
+        """A connection on which the body of a successful answer comes, to be given back when it was read.
+
+        The request is sent again where the server asks for it and it does no harm.
+        """
         authorized_anew = False
         attempt = 0
         while True:
             attempt += 1
-            response = await self._send(method, url, body, media, timeouts or self._ordinary, accept)
-            if response.status < 300:
-                return response
-            error = await self._refusal(response)
+            connections, connection, head = await self._send(request)
+            if head.status < 300:
+                return connections, connection
+            error = await self._refusal(connections, connection, head, request)
             if isinstance(error, Unauthorized) and not authorized_anew:
                 authorized_anew = True
                 if await self.access.credentials.refused():
                     continue
-            wait = wait_asked_for(error, method)
+            wait = wait_asked_for(error, request.method)
             if wait is None or attempt >= ATTEMPTS:
                 raise error
             # A little more for everybody differently, or all who were sent away come back at once.
             await asyncio.sleep(min(wait, LONGEST_WAIT) * (1 + self._chance.random() / 4))
 
-    async def _send(
-        self, method: str, url: URL, body: bytes, media: str, timeouts: aiohttp.ClientTimeout, accept: str
-    ) -> aiohttp.ClientResponse:
-        headers = await self._headers(media, accept)
-        session = await self._open()
+    async def _send(self, request: _Request) -> tuple[Connections, Connection, Head]:
+        headers = await self._headers(request)
+        connections = self._current_connections()
+        target = connections.prefix + self._path + request.target
         try:
-            return await session.request(
-                method, url, data=body or None, headers=headers, timeout=timeouts, **self._special
-            )
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            sent = request_bytes(request.method, target, (*connections.first_headers, *headers), request.body)
+            connection, head = await connections.ask(sent, request.silence, may_repeat=request.method in REPEATABLE)
+        except (Broken, OSError, ValueError) as error:
             raise self._unreachable(error) from error
+        return connections, connection, head
 
-    async def _headers(self, media: str, accept: str = "") -> Any:
-        headers: dict[str, str] = {**self._fixed, **await self.access.credentials.headers()}
-        if accept:
-            headers["Accept"] = accept
-        if media:
-            headers["Content-Type"] = media
+    async def _headers(self, request: _Request) -> tuple[tuple[str, str], ...]:
+        headers = [("User-Agent", self._agent), ("Accept", request.accept or JSON)]
+        headers += (await self.access.credentials.headers()).items()
+        if request.media:
+            headers.append(("Content-Type", request.media))
         elif self.access.compression:
-            headers["Accept-Encoding"] = "gzip"  # Only what is read in bulk is worth the work.
-        if self._impersonation:
-            return [*headers.items(), *self._impersonation]  # Its headers may repeat.
-        return headers
+            headers.append(("Accept-Encoding", "gzip"))  # Only what is read in bulk is worth the work.
+        return (*headers, *self.access.impersonation)  # Whose names may repeat.
 
-    def _url(self, path: str, query: Mapping[str, str]) -> URL:
-        given = {key: value for key, value in query.items() if value}
-        text = self._server + urllib.parse.quote(path, safe="/:@!$&'()*+,;=~")
-        return URL(f"{text}?{urllib.parse.urlencode(given)}" if given else text, encoded=True)
-
-    async def _open(self) -> aiohttp.ClientSession:
-        """The session, made anew when the client certificate has changed."""
+    def _current_connections(self) -> Connections:
+        """The connections that present the client certificate of now."""
         certificate = self.access.credentials.certificate
-        if self._session is not None and certificate != self._presented:
-            # Requests and watches in flight keep their connections: only the session before this one's goes now.
-            self._retired.append(self._session)
-            self._session = None
-            while len(self._retired) > 1:
-                await self._retired.pop(0).close()
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0,
-                    ssl=self._tls(certificate),
-                    keepalive_timeout=KEPT_IDLE,
-                    socket_factory=_watchful_socket,
-                ),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=("Accept-Encoding", "Content-Type"),
-                read_bufsize=CHUNK,
-            )
+        if self._connections is not None and certificate != self._presented:
+            self._connections.retire()  # Requests and watches in flight keep theirs.
+            self._connections = None
+        if self._connections is None:
+            access = self.access
+            self._connections = Connections(
+                self._server, tls=lambda: self._tls(certificate), server_name=access.trust.server_name,
+                proxy=access.proxy,
+            )  # fmt: skip
             self._presented = certificate
-        return self._session
+        return self._connections
 
-    def _tls(self, certificate: ClientCertificate | None) -> ssl.SSLContext | bool:
-        if not self._server.startswith("https:"):
-            return True
+    def _tls(self, certificate: ClientCertificate | None) -> ssl.SSLContext:
         try:
             return self.access.trust.context(certificate)
         except ConfigError as error:  # Of a renewed certificate; what was configured has been tried by `load`.
             raise CredentialError(str(error)) from error
 
-    async def _read_on(self, response: aiohttp.ClientResponse) -> bytes:
-        """The next bytes of a watch; none at its end."""
-        try:
-            return await response.content.readany()
-        except aiohttp.ClientPayloadError:
-            return b""  # The server went away in mid-sentence: a watch that ended, to be resumed like any other.
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise self._unreachable(error) from error
-
-    async def _refusal(self, response: aiohttp.ClientResponse) -> ApiError:
+    async def _refusal(
+        self, connections: Connections, connection: Connection, head: Head, request: _Request
+    ) -> ApiError:
         """The error that an unsuccessful answer means."""
         try:
-            raw = await response.read()
-        except (aiohttp.ClientError, OSError, TimeoutError):
+            raw = await connection.read_all(request.silence)
+        except (Broken, OSError):
             raw = b""
         finally:
-            response.release()
-        return error_in(response.status, raw, response.url.path, response.headers.get("Retry-After", ""))
+            connections.give_back(connection)
+        return error_in(head.status, raw, request.path, head.headers.get("retry-after", ""))
 
     def _unreachable(self, error: Exception) -> Unreachable:
-        if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            reason = getattr(error.certificate_error, "verify_message", "") or str(error.certificate_error)
-            return Unreachable(f"{self._server}: its certificate is not trusted: {reason}")
+        if isinstance(error, Untrusted):
+            return Unreachable(f"{self._server}: its certificate is not trusted: {error}")
+        if isinstance(error, CannotConnect):
+            return Unreachable(f"{self._server}: cannot connect: {error}")
         if isinstance(error, TimeoutError):
             return Unreachable(f"{self._server}: no answer in time")
-        if isinstance(error, aiohttp.ClientConnectorError):
-            known = (
-                isinstance(error.errno, int) and error.errno > 0
-            )  # Names that do not resolve have errors of their own.
-            why = (
-                os.strerror(error.errno)
-                if known and error.errno is not None
-                else (error.os_error.strerror or str(error.os_error))
-            )
-            return Unreachable(f"{self._server}: cannot connect: {why}")
         return Unreachable(f"{self._server}: {str(error) or type(error).__name__}")
 
 
@@ -399,28 +370,3 @@ _LIST = msgspec.json.Decoder(_ListBody)
 
 def _write_query(field_manager: str, dry_run: bool) -> dict[str, str]:
     return {"fieldManager": field_manager, "dryRun": "All" if dry_run else ""}
-
-
-def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """End a watch at once: a polite TLS farewell, to a server in mid-sentence, would outlive the event loop."""
-    connection = response.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()
-    response.close()
-
-
-def _watchful_socket(address: Any) -> socket.socket:
-    """A socket on which the kernel notices within a minute that the peer is gone."""
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setblocking(False)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        ("TCP_KEEPIDLE", 20),
-        ("TCP_KEEPINTVL", 10),
-        ("TCP_KEEPCNT", 3),
-        ("TCP_USER_TIMEOUT", 50_000),
-    ):
-        if hasattr(socket, option):  # Each system has its own set.
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return made
