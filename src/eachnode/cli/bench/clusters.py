@@ -51,12 +51,12 @@ def controller_alone(nodes: int) -> Iterator[Sample]:
         time.sleep(SETTLE)
         for phase, goal in (("create", _CREATE_MS.get(nodes)), ("10 % rollout", _ROLLOUT_MS.get(nodes))):
             before, counted = (controller.cpu_seconds, up.cpu_seconds), numbers_at(port)
-            finish = asyncio.run(_phase(kubeconfig, nodes, phase, watch_pods=True))
+            finish = phase_of(kubeconfig, nodes, phase, watch_pods=True)
             time.sleep(SETTLE)
             after, now = (controller.cpu_seconds, up.cpu_seconds), numbers_at(port)
             at = f"{phase}, {nodes:,} nodes"
-            yield _of_proc(f"controller CPU per pod, {at}", _per(nodes, before[0], after[0]), "ms", goal)
-            yield _of_proc(f"server, scheduler, kubelet CPU per pod, {at}", _per(nodes, before[1], after[1]), "ms")
+            yield of_proc(f"controller CPU per pod, {at}", per(nodes, before[0], after[0]), "ms", goal)
+            yield of_proc(f"server, scheduler, kubelet CPU per pod, {at}", per(nodes, before[1], after[1]), "ms")
             yield Sample(f"wall, {at}", finish.seconds, "s")
             calls = now["eachnode_api_calls_total"] - counted["eachnode_api_calls_total"]
             yield Sample(f"API calls of the controller per pod, {at}", calls / nodes, "")
@@ -64,18 +64,18 @@ def controller_alone(nodes: int) -> Iterator[Sample]:
             yield Sample(f"status writes per pod, {at}", writes / nodes, "", Goal(0.05))
             yield Sample(f"final status after the last pod, {at}", finish.lag, "s", Goal(0.2))
             if phase == "create":
-                yield _of_proc(
+                yield of_proc(
                     f"controller memory, {nodes:,} pods", controller.megabytes, "MB", _CONTROLLER_MB.get(nodes)
                 )
 
 
 def whole_cluster(nodes: int) -> Iterator[Sample]:
-    """Everything in one process: until ready, create until available, rollout, and memory."""
+    """Everything in one process, kept on disk as the reference does: until ready, create until available, rollout."""
     with workplace() as folder:
-        kubeconfig = folder / "kubeconfig"
-        with program("up", "--plain", "--nodes", str(nodes), "--kubeconfig", str(kubeconfig)) as up:
+        kubeconfig, data = folder / "kubeconfig", str(folder / "data")
+        with program("up", "--plain", "--nodes", str(nodes), "--kubeconfig", str(kubeconfig), "--data-dir", data) as up:
             yield Sample(f"up to ready, {nodes:,} nodes", up.until_ready(), "s")
-            yield _of_proc(f"memory when ready, {nodes:,} nodes", up.megabytes, "MB")
+            yield of_proc(f"memory when ready, {nodes:,} nodes", up.megabytes, "MB")
             time.sleep(SETTLE)
             none = (None, None)
             for phase, goals in (
@@ -83,21 +83,21 @@ def whole_cluster(nodes: int) -> Iterator[Sample]:
                 ("10 % rollout", _WHOLE_ROLLOUT.get(nodes, none)),
             ):
                 before = up.cpu_seconds
-                finish = asyncio.run(_phase(kubeconfig, nodes, phase, watch_pods=False))
+                finish = phase_of(kubeconfig, nodes, phase)
                 time.sleep(SETTLE)
-                spent = _per(1, before, up.cpu_seconds)
+                spent = per(1, before, up.cpu_seconds)
                 yield Sample(f"{phase}, {nodes:,} nodes, wall", finish.seconds, "s", goals[0])
-                yield _of_proc(f"{phase}, {nodes:,} nodes, CPU", spent and spent / 1000, "s", goals[1])
-                yield _of_proc(f"memory after {phase}, {nodes:,} nodes", up.megabytes, "MB")
+                yield of_proc(f"{phase}, {nodes:,} nodes, CPU", spent and spent / 1000, "s", goals[1])
+                yield of_proc(f"memory after {phase}, {nodes:,} nodes", up.megabytes, "MB")
 
 
 def start(_: int) -> Iterator[Sample]:
     """`eachnode up` with its three nodes, until ready."""
     with workplace() as folder, program("up", "--plain", "--kubeconfig", str(folder / "kubeconfig")) as up:
         yield Sample("eachnode up to ready, 3 nodes", up.until_ready(), "s", Goal(0.7))
-        yield _of_proc("CPU until ready, 3 nodes", up.cpu_seconds, "s")
+        yield of_proc("CPU until ready, 3 nodes", up.cpu_seconds, "s")
         time.sleep(SETTLE)
-        yield _of_proc("memory when ready, 3 nodes", up.megabytes, "MB", Goal(110))
+        yield of_proc("memory when ready, 3 nodes", up.megabytes, "MB", Goal(110))
 
 
 def steady_state(nodes: int, daemon_sets: int = 20, seconds: float = 30.0) -> Iterator[Sample]:
@@ -107,15 +107,20 @@ def steady_state(nodes: int, daemon_sets: int = 20, seconds: float = 30.0) -> It
         time.sleep(5 * SETTLE)
         before = controller.cpu_seconds
         time.sleep(seconds)
-        spent = _per(1, before, controller.cpu_seconds)
+        spent = per(1, before, controller.cpu_seconds)
         name = f"{daemon_sets} DaemonSets × {nodes:,} nodes at rest"
-        yield _of_proc(f"{name}: share of a core", spent and spent / 10 / seconds, "%", Goal(2))
-        yield _of_proc(f"{name}: controller memory", controller.megabytes, "MB")
+        yield of_proc(f"{name}: share of a core", spent and spent / 10 / seconds, "%", Goal(2))
+        yield of_proc(f"{name}: controller memory", controller.megabytes, "MB")
 
 
-async def _phase(kubeconfig: Path, nodes: int, phase: str, *, watch_pods: bool) -> Finish:
-    async with stopwatch(kubeconfig, nodes, watch_pods=watch_pods) as watch:
-        return await (watch.create() if phase == "create" else watch.roll_out())
+def phase_of(kubeconfig: Path, nodes: int, phase: str, *, watch_pods: bool = False) -> Finish:
+    """One DaemonSet is created, or rolled out a tenth at a time; how that went."""
+
+    async def measured() -> Finish:
+        async with stopwatch(kubeconfig, nodes, watch_pods=watch_pods) as watch:
+            return await (watch.create() if phase == "create" else watch.roll_out())
+
+    return asyncio.run(measured())
 
 
 async def _create_many(kubeconfig: Path, nodes: int, count: int) -> None:
@@ -124,10 +129,11 @@ async def _create_many(kubeconfig: Path, nodes: int, count: int) -> None:
             await watch.create(f"d{number}")
 
 
-def _per(count: int, before: float | None, after: float | None) -> float | None:
+def per(count: int, before: float | None, after: float | None) -> float | None:
     """Milliseconds for each."""
     return None if before is None or after is None else (after - before) * 1000 / count
 
 
-def _of_proc(name: str, value: float | None, unit: str, goal: Goal | None = None) -> Sample:
+def of_proc(name: str, value: float | None, unit: str, goal: Goal | None = None) -> Sample:
+    """A number read from /proc."""
     return Sample(name, value, unit, goal, NO_PROC if value is None else "")

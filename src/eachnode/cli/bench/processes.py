@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -23,12 +23,12 @@ PATIENCE = 180.0  # Seconds that anything may take.
 
 
 class Program:
-    """A running eachnode."""
+    """A running program: eachnode itself, or what it is compared with."""
 
-    def __init__(self, arguments: list[str], log: IO[bytes]) -> None:
-        self._log, self._command = log, arguments[0]
+    def __init__(self, name: str, command: list[str], log: IO[bytes]) -> None:
+        self._log, self._name = log, name
         self._begun = time.perf_counter()
-        self.process = subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=log, text=True)  # noqa: S603 ourselves
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)  # noqa: S603 ourselves, or what the user named
 
     def until_ready(self) -> float:
         """Wait until it says `ready`; answers with how long that took since its start."""
@@ -38,7 +38,7 @@ class Program:
                 return time.perf_counter() - self._begun
         self._log.seek(0)
         told = self._log.read().decode(errors="replace").strip()
-        raise click.ClickException(f"eachnode {self._command} ended before it was ready: {told}")
+        raise click.ClickException(f"{self._name} ended before it was ready: {told}")
 
     @property
     def cpu_seconds(self) -> float | None:
@@ -72,15 +72,20 @@ class Program:
             self.process.stdout.close()
 
 
+def program(*arguments: str) -> AbstractContextManager[Program]:
+    """eachnode running until the block ends."""
+    return running(f"eachnode {arguments[0]}", *PROGRAM, *arguments)
+
+
 @contextmanager
-def program(*arguments: str) -> Iterator[Program]:
-    """The program running until the block ends."""
+def running(name: str, *command: str) -> Iterator[Program]:
+    """A program running until the block ends."""
     with tempfile.TemporaryFile() as log:
-        running = Program(list(arguments), log)
+        started = Program(name, list(command), log)
         try:
-            yield running
+            yield started
         finally:
-            running.end()
+            started.end()
 
 
 @contextmanager
