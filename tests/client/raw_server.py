@@ -36,9 +36,9 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
 
 
 @asynccontextmanager
-async def saying(answer: Callable[[int], Sequence[bytes]]) -> AsyncIterator[RawServer]:
+async def saying(answer: Callable[[int], Sequence[bytes]], told: RawServer | None = None) -> AsyncIterator[RawServer]:
     """Says the pieces that `answer` returns for each request, counted from 0; each piece arrives by itself."""
-    told = RawServer()
+    told = told or RawServer()
     tasks: set[asyncio.Task[None]] = set()
 
     async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

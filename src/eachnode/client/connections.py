@@ -147,7 +147,11 @@ class Connections:
             outer = ssl.create_default_context() if self._proxy.encrypted else None
             connection = await _connect(self._proxy, outer)
             if self.place.encrypted:
-                connection = await self._tunnelled(connection)
+                try:
+                    return await self._tunnelled(connection)
+                except BaseException:
+                    connection.abandon()
+                    raise
         return connection
 
     async def _tunnelled(self, connection: Connection) -> Connection:
