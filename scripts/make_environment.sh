@@ -26,4 +26,6 @@ pip install --require-hashes --requirement "$lock" ||
     missing "the packages in $lock could not be installed. The first run needs a package index; behind a mirror set PIP_INDEX_URL, behind a proxy HTTPS_PROXY"
 # The project itself, from here, with the build backend that was just installed: no index is asked.
 pip install --no-deps --no-build-isolation --no-index --editable .
+# Where PYTHONDONTWRITEBYTECODE is set, every start would compile every module again: half of its time.
+"$venv/bin/python" -m compileall -q src
 echo "eachnode: the environment is ready; $venv/bin/eachnode --help tells what it can do" >&2
