@@ -210,7 +210,6 @@ def test_whether_a_connection_is_kept(lines: str, keeps: bool) -> None:
     assert Head(lines).keeps_alive is keeps
 
 
-
 @pytest.mark.sockets
 async def test_one_connection_serves_request_after_request() -> None:
     async with saying(lambda _: [ANSWER]) as server, Cluster(Access(server.url)) as door:
