@@ -177,6 +177,31 @@ def test_a_proxy_is_the_clusters_or_the_environments_but_never_for_this_machine(
     assert found == ["http://me:pw@other:1", "http://proxy.example:3128", "", ""]
 
 
+@pytest.mark.parametrize(
+    ("server", "spared", "direct"),
+    [
+        ("http://10.1.2.3:6443", "10.0.0.0/8", True),
+        ("http://10.1.2.3:6443", "localhost, 10.1.2.3/32", True),
+        ("http://[fd00::1]:6443", "fd00::/8", True),
+        ("http://[fd00::1]:6443", "10.0.0.0/8,fd01::/16", False),
+        ("http://11.1.2.3", "10.0.0.0/8", False),
+        ("http://api.example", "example", True),
+        ("http://api.example", "*", True),
+        ("http://apiexample", "example", False),
+        ("http://10.1.2.3:6443", "10.1.2.3:6443", True),
+    ],
+)
+def test_who_is_spared_the_proxy_of_the_environment(tmp_path: Path, server: str, spared: str, direct: bool) -> None:
+    environment = {"HTTP_PROXY": "http://proxy:1", "NO_PROXY": spared}
+    proxy = load(str(make(tmp_path / "c", cluster={"server": server})), environment=environment).proxy
+    assert proxy == ("" if direct else "http://proxy:1")
+
+
+def test_a_proxy_of_the_environment_that_is_none_is_told_by_its_variable(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the proxy in the variable http_proxy must be an http or https URL: socks5:"):
+        load(str(make(tmp_path / "c", cluster={"server": "http://one"})), environment={"http_proxy": "socks5://p:1"})
+
+
 def test_a_plugin_is_told_of_the_cluster_when_it_asks(tmp_path: Path) -> None:
     pem, _ = certificate()
     cluster = {
@@ -224,6 +249,9 @@ def test_without_any_configuration_one_sentence_says_what_to_do(tmp_path: Path) 
 BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("no server", {"cluster": {"server": ""}}, 'the cluster "one" has no server'),
     ("scheme", {"cluster": {"server": "ftp://one"}}, "must be an http or https URL: ftp://one"),
+    ("port", {"cluster": {"server": "https://one:99999"}}, "must be an http or https URL: https://one:99999"),
+    ("no number", {"cluster": {"server": "https://one:port"}}, "must be an http or https URL: https://one:port"),
+    ("half an address", {"cluster": {"server": "https://[::1"}}, r"must be an http or https URL: https://\[::1"),
     (
         "CA and insecure",
         {
@@ -265,7 +293,7 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("plugin without command", {"user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1"}}}, "no command"),
     ("auth-provider", {"user": {"auth-provider": {"name": "gcp"}}}, 'the auth-provider "gcp", which is not supported'),
     ("impersonation", {"user": {"as-groups": ["g"]}}, 'but no user: add "as"'),
-    ("proxy", {"cluster": CLUSTER | {"proxy-url": "socks5://x"}}, "socks5://x must be an http or https URL"),
+    ("proxy", {"cluster": CLUSTER | {"proxy-url": "socks5://x"}}, "proxy-url must be an http or https URL: socks5://x"),
     ("no current context", {"current": None}, 'no current context; name one with --context; there are "one"'),
     ("unknown context", {"current": "production"}, 'no context "production" in .*; there are "one"'),
     ("near miss", {"current": "onne"}, 'no context "onne" in .*; did you mean "one"\\?'),

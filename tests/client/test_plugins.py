@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import stat
 import sys
 from pathlib import Path
@@ -29,7 +30,7 @@ def plugin(folder: Path, script: str, *, version: str = V1, clock: HandClock | N
     path = folder / "plugin"
     path.write_text(f"#!{sys.executable} -S\nimport json, os, sys\n{script}")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    spec = PluginSpec(str(path), version, interactive="Never", **more)  # type: ignore[arg-type] # the rest of its fields
+    spec = PluginSpec(str(path), version, **{"interactive": "Never", **more})  # type: ignore[arg-type] # its other fields
     return Plugin(spec, clock=clock or HandClock())
 
 
@@ -112,6 +113,25 @@ async def test_a_missing_plugin_gives_its_install_hint() -> None:
     spec = PluginSpec("no-such-plugin", V1, install_hint="Install it with your cloud's tool.")
     with pytest.raises(CredentialError, match=r"no-such-plugin was not found\. Install it with"):
         await Plugin(spec, clock=HandClock()).headers()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+async def test_a_plugin_at_a_terminal_can_tell_its_user_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A login by device code is one: the code must be seen while the plugin waits, not after it."""
+    monkeypatch.setattr(sys, "stdin", Terminal())
+    script = (
+        "print('open the browser, enter ABC', file=sys.stderr)\n"
+        "assert json.loads(os.environ['KUBERNETES_EXEC_INFO'])['spec']['interactive']\n" + printing("{'token': 't'}")
+    )
+    credentials = plugin(tmp_path, script, interactive="IfAvailable")
+    assert await credentials.headers() == {"Authorization": "Bearer t"}
+    assert capfd.readouterr().err == "open the browser, enter ABC\n"
 
 
 async def test_a_plugin_that_needs_a_terminal_says_so() -> None:

@@ -23,7 +23,7 @@ from eachnode.objects.status import Unauthorized
 
 REREAD_AFTER = 60.0  # Seconds: mounted tokens rotate long before they expire.
 EXPIRY_MARGIN = 10.0  # Seconds before its expiry from which on a credential is not used any more.
-PLUGIN_TIMEOUT = 120.0  # Seconds for a plugin, which may open a browser.
+PLUGIN_TIMEOUT = 120.0  # Seconds for a plugin that asks nobody.
 EXEC_GROUP = "client.authentication.k8s.io"
 EXEC_VERSIONS = (f"{EXEC_GROUP}/v1", f"{EXEC_GROUP}/v1beta1")
 
@@ -213,12 +213,12 @@ class Plugin:
                 env={**os.environ, **dict(spec.environment), "KUBERNETES_EXEC_INFO": self._told(interactive)},
                 stdin=None if interactive else asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
+                stderr=None if interactive else asyncio.subprocess.PIPE,  # There it says what its user is to do.
             )
         except OSError as error:
             raise CredentialError(f"the credential plugin {spec.command} cannot be run: {_reason(error)}") from error
         try:
-            async with asyncio.timeout(PLUGIN_TIMEOUT):
+            async with asyncio.timeout(None if interactive else PLUGIN_TIMEOUT):  # People take their time.
                 printed, complaint = await process.communicate()
         except TimeoutError as error:
             raise CredentialError(
@@ -229,7 +229,7 @@ class Plugin:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            said = complaint.decode(errors="replace").strip().splitlines()
+            said = (complaint or b"").decode(errors="replace").strip().splitlines()
             why = f": {said[-1]}" if said else ""
             raise CredentialError(
                 f"the credential plugin {spec.command} failed with exit code {process.returncode}{why}"

@@ -4,8 +4,8 @@ Only what API servers use: bodies of a stated length, in chunks, or up to the en
 asked for. An API call through it costs about a third of the CPU that it costs through a general HTTP library, and API
 calls are most of what a controller does.
 
-It is strict: whatever could be read in two ways is `Broken`, and its connection is not used again. An answer that is cut
-off or followed by something can so never become part of the answer to another request.
+It is strict: what could be read in two ways is `Broken`, and its connection is not used again. So an answer that is cut
+off, or followed by something, never becomes part of the answer to another request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONGEST_NUMBER = 16  # Digits of a length.
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEX = re.compile(rb"[0-9A-Fa-f]{1,%d}" % LONGEST_NUMBER)
-_DECIMAL = re.compile(r"[0-9]{1,%d}" % LONGEST_NUMBER)
+_DECIMAL = re.compile(rf"[0-9]{{1,{LONGEST_NUMBER}}}")
 
 
 class Broken(Exception):
@@ -31,7 +31,7 @@ class Broken(Exception):
 
 
 class Head:
-    """The status of an answer, and its headers by their names in lower case; the values of one that repeats are joined."""
+    """The status of an answer, and its headers by their names in lower case; values of one that repeats are joined."""
 
     __slots__ = ("headers", "status", "version")
 

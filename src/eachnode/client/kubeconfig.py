@@ -11,7 +11,6 @@ import binascii
 import difflib
 import os
 import urllib.parse
-import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,6 +34,7 @@ from eachnode.client.credentials import (
     bearer,
 )
 from eachnode.client.kubeconfig_file import ClusterEntry, ContextEntry, ExecEntry, KubeconfigFile, UserEntry
+from eachnode.client.urls import checked, proxy_for
 from eachnode.objects.clock import Clock
 
 __all__ = ["Access", "ConfigError", "Kubeconfig", "in_cluster", "load", "read"]
@@ -215,9 +215,7 @@ def _server(server: str, cluster: str, scheme: str) -> str:
         raise ConfigError(f'the cluster "{cluster}" has no server')
     if "://" not in server:
         server = f"{scheme}://{server}"
-    parts = urllib.parse.urlsplit(server)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f'the server of the cluster "{cluster}" must be an http or https URL: {server}')
+    checked(server, f'the server of the cluster "{cluster}"')
     return server.rstrip("/")
 
 
@@ -324,21 +322,9 @@ def _impersonation(user: UserEntry, name: str) -> Iterable[tuple[str, str]]:
 def _proxy(cluster: ClusterEntry, server: str, environment: Mapping[str, str]) -> str:
     """The proxy that the cluster names, or the one that the environment names for such a server."""
     if cluster.proxy_url:
-        if urllib.parse.urlsplit(cluster.proxy_url).scheme not in ("http", "https"):
-            raise ConfigError(f"the proxy-url {cluster.proxy_url} must be an http or https URL")
+        checked(cluster.proxy_url, "the proxy-url")
         return cluster.proxy_url
-    parts = urllib.parse.urlsplit(server)
-    named = environment.get(f"{parts.scheme.upper()}_PROXY") or environment.get(f"{parts.scheme}_proxy") or ""
-    if not named or not parts.hostname or _is_here(parts.hostname):
-        return ""
-    spared = environment.get("NO_PROXY") or environment.get("no_proxy") or ""
-    if urllib.request.proxy_bypass_environment(parts.netloc.rpartition("@")[2], {"no": spared}):  # type: ignore[attr-defined] # missing in typeshed
-        return ""
-    return named if "://" in named else f"http://{named}"
-
-
-def _is_here(host: str) -> bool:
-    return host == "localhost" or host.startswith("127.") or host == "::1"
+    return proxy_for(urllib.parse.urlsplit(server), environment)
 
 
 # Contents
