@@ -8,16 +8,26 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import yaml
 
 from tests.deploy.manifests import KUBECTL, Tree
-from tests.processes import PROGRAM, Server
+from tests.processes import PROGRAM
 
 NOT_SERVED = {"Deployment"}  # The embedded cluster runs DaemonSets; it has no Deployments.
 
 
-def kubectl(server: Server, *arguments: str, stdin: str = "") -> str:
+class Reached(Protocol):
+    """A cluster that a kubeconfig leads to: an embedded one, or a real control plane."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        ...
+
+
+def kubectl(server: Reached, *arguments: str, stdin: str = "") -> str:
     """What kubectl says."""
     assert KUBECTL is not None
     environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig), "HOME": str(server.kubeconfig.parent)}
@@ -27,14 +37,14 @@ def kubectl(server: Server, *arguments: str, stdin: str = "") -> str:
     return done.stdout
 
 
-def install(server: Server, objects: list[Tree]) -> None:
+def install(server: Reached, objects: list[Tree]) -> None:
     """Apply all that the embedded cluster serves."""
     served = [tree for tree in objects if tree["kind"] not in NOT_SERVED]
     for tree in sorted(served, key=lambda tree: bool(tree["kind"] != "Namespace")):
         kubectl(server, "apply", "--filename=-", stdin=json.dumps(tree))
 
 
-def config_of(server: Server, account: str) -> Path:
+def config_of(server: Reached, account: str) -> Path:
     """A kubeconfig with which one is that service account."""
     token = kubectl(server, "--namespace=eachnode-system", "create", "token", account).strip()
     config = yaml.safe_load(server.kubeconfig.read_text())

@@ -54,7 +54,7 @@ def binaries_in(folder: Path | None) -> Path:
 def side_by_side(programs: Path, nodes: int) -> Iterator[Sample]:
     """CPU and memory of either controller, on a control plane of its own, and how long everything took."""
     for who in ("kube-controller-manager", "eachnode controller"):
-        with _control_plane(programs, nodes) as plane, _controller(who, plane) as controller:
+        with control_plane(programs, nodes) as plane, _controller(who, plane) as controller:
             time.sleep(2 * SETTLE)
             for phase in ("create", "10 % rollout"):
                 before = controller.cpu_seconds
@@ -82,7 +82,8 @@ def _controller(who: str, plane: ControlPlane) -> Iterator[Program]:
 
 
 @contextmanager
-def _control_plane(programs: Path, nodes: int) -> Iterator[ControlPlane]:
+def control_plane(programs: Path, nodes: int) -> Iterator[ControlPlane]:
+    """All of it but a DaemonSet controller, with simulated nodes that are ready, until the block ends."""
     with ExitStack() as stack:
         folder = stack.enter_context(workplace())
         etcd, server = free_port(), free_port()
