@@ -86,9 +86,24 @@ async def test_what_is_compressed_is_unpacked_as_it_comes() -> None:
     assert await body(told(OK + framing, packed[:7], packed[7:])) == b"hello" * 1000
     bytewise = [packed[at : at + 1] for at in range(len(packed))]
     assert await body(told(OK + framing, *bytewise)) == b"hello" * 1000
-    for spoilt in (b"hello", packed[:-1], packed + b"x", packed + packed, packed[:10]):
+    for spoilt in (b"hello", packed[:-1], packed + b"x", packed + packed[:-1], packed[:10]):
         with pytest.raises(Broken, match="not compressed as it says"):
             await body(told(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(spoilt), spoilt))
+
+
+async def test_events_that_were_compressed_one_by_one_are_heard_one_by_one() -> None:
+    """As Kubernetes 1.37 sends a watch that began with the present objects."""
+    members = [gzip.compress(event) for event in (b"bookmark", b"added", b"deleted")]
+    framing = b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = [b"%x\r\n%s\r\n" % (len(each), each) for each in members]
+    connection = told(OK + framing, chunks[0])
+    assert await connection.read(1.0) == b"bookmark"
+    connection.data_received(chunks[1][:15])
+    connection.data_received(chunks[1][15:] + chunks[2])
+    assert await connection.read(1.0) == b"addeddeleted"
+    connection.data_received(b"0\r\n\r\n")
+    assert await connection.read(1.0) == b""
+    assert await body(told(OK + framing, b"0\r\n\r\n")) == b""
 
 
 @pytest.mark.parametrize("framed", [b"Content-Length: 5\r\n\r\nhello", CHUNKS + b"5\r\nhello\r\n0\r\n\r\n"])

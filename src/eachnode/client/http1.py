@@ -170,14 +170,36 @@ def body_of(head: Head) -> Body:
     return Measured(int(length))
 
 
-def unpacking(head: Head, body: Body) -> zlib._Decompress | None:
+class Packed:
+    """A body packed by gzip: any number of members one after the other, as servers send that pack each event alone."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(GZIP)
+        self.is_whole = True  # What has come so far ends with a member.
+
+    def feed(self, data: bytes) -> bytes:
+        """What these bytes unpack to."""
+        found: list[bytes] = []
+        try:
+            while data:
+                found.append(self._member.decompress(data))
+                self.is_whole = self._member.eof
+                data = self._member.unused_data
+                if self.is_whole:
+                    self._member = zlib.decompressobj(GZIP)
+        except zlib.error as error:
+            raise Broken(f"what came is not compressed as it says: {error}") from error
+        return b"".join(found)
+
+
+def unpacking(head: Head, body: Body) -> Packed | None:
     """What unpacks the body after this head, if it is packed."""
     encoding = head.headers.get("content-encoding", "identity").lower()
     if encoding == "identity" or body.done:
         return None
     if encoding not in ("gzip", "x-gzip"):
         raise Broken(f"the answer is packed in a way that is not known: {encoding[:80]!r}")
-    return zlib.decompressobj(GZIP)
+    return Packed()
 
 
 class Connection(asyncio.Protocol):
@@ -194,7 +216,7 @@ class Connection(asyncio.Protocol):
         self._parts: list[bytes] = []
         self._buffered = 0
         self._paused = False
-        self._unpack: zlib._Decompress | None = None
+        self._packed: Packed | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False  # The connection is no more.
         self._trouble: Exception | None = None  # Why.
@@ -214,7 +236,7 @@ class Connection(asyncio.Protocol):
     async def ask(self, request: bytes, silence: float) -> Head:
         """Send a request; answers with the head of what comes back. `silence` is how long it may take."""
         assert self.transport is not None
-        self._head = self._body = self._unpack = None
+        self._head = self._body = self._packed = None
         self._raw, self.has_heard = b"", False
         self.transport.write(request)
         while self._head is None:
@@ -230,15 +252,15 @@ class Connection(asyncio.Protocol):
                     return b""
                 await self._hear(silence)
             data = self._take_parts()
-            if self._unpack is not None:
-                data = self._unpacked(self._unpack, data)
+            if self._packed is not None:
+                data = self._packed.feed(data)
             if data:
                 return data
 
     async def read_all(self, silence: float) -> bytes:
         """The answer's whole body."""
         data = await self.read(silence)
-        if self._unpack is None and self._body is not None and self._body.done and not self._parts:
+        if self._packed is None and self._body is not None and self._body.done and not self._parts:
             return data
         parts = [data]
         while data:
@@ -281,18 +303,8 @@ class Connection(asyncio.Protocol):
             timer.cancel()
             self._waiter = None
 
-    @staticmethod
-    def _unpacked(unpack: zlib._Decompress, data: bytes) -> bytes:
-        try:
-            plain = unpack.decompress(data)
-        except zlib.error as error:
-            raise Broken(f"what came is not compressed as it says: {error}") from error
-        if unpack.unused_data:
-            raise Broken("what came is not compressed as it says: something follows it")
-        return plain
-
     def _check_unpacked(self) -> None:
-        if self._unpack is not None and not self._unpack.eof:
+        if self._packed is not None and not self._packed.is_whole:
             raise Broken("what came is not compressed as it says: its end is missing")
 
     # What the event loop tells
@@ -343,7 +355,7 @@ class Connection(asyncio.Protocol):
                 break  # What came before only said that this would come.
         self._raw = b""
         body = body_of(head)
-        self._unpack = unpacking(head, body)
+        self._packed = unpacking(head, body)
         self._head, self._body = head, body
         return raw
 
