@@ -12,18 +12,20 @@ if TYPE_CHECKING:
     from eachnode.cli.bench.measures import Sample
 
 SIZES = (1_000, 5_000)
+LARGE = (15_000, 100_000)
 
 
 def _benchmarks(
     sizes: tuple[int, ...], binaries: Path | None
 ) -> dict[str, tuple[tuple[int, ...], Callable[[int], Iterable[Sample]]]]:
     """Name → the sizes it runs at, and what runs it."""
-    from eachnode.cli.bench import clusters, events, reference, serving
+    from eachnode.cli.bench import clusters, events, outlook, reference, serving
 
     return {
         "reference": (sizes, lambda nodes: reference.side_by_side(reference.binaries_in(binaries), nodes)),
         "start": ((0,), clusters.start),
         "events": ((0,), events.cost_of_events),
+        "outlook": (LARGE, outlook.outlook),
         "controller": (sizes, clusters.controller_alone),
         "cluster": (sizes, clusters.whole_cluster),
         "creations": ((10_000,), serving.creations),
@@ -33,7 +35,7 @@ def _benchmarks(
 
 
 ONCE = ("steady",)  # Minutes long, and a mean over half a minute in itself.
-NAMES = ("start", "events", "controller", "cluster", "creations", "watchers", "steady")
+NAMES = ("start", "events", "outlook", "controller", "cluster", "creations", "watchers", "steady")
 WITH_BINARIES = "reference"
 
 

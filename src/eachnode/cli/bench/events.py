@@ -9,7 +9,7 @@ import asyncio
 import gc
 import random
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from math import inf
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from eachnode.client.door import Door
 from eachnode.controllers.daemonset.observe import World, concerns_daemonsets
 from eachnode.controllers.daemonset.options import DaemonSetOptions
 from eachnode.controllers.kubelet.fleet import node_trees
+from eachnode.decisions.fleet import Fleet
 from eachnode.decisions.history import History
 from eachnode.decisions.plan import decide
 from eachnode.decisions.slots import Aim
@@ -35,6 +36,7 @@ from eachnode.runtime.informer import Informer
 
 EVENTS = 1_000
 ROUNDS = 9  # Of which the least counts: other programs make an event dearer, nothing makes it cheaper.
+PAGE = 500  # Objects that are taken in together.
 FEW = 100  # Nodes whose objects the processor keeps at hand.
 SIZES = (100, 1_000, 10_000)
 FLAT = Goal(1.1)
@@ -84,11 +86,9 @@ class Bench:
         """Take everything in, until nothing is left to do."""
         self._running = [asyncio.create_task(informer.run()) for informer in (self.nodes, self.pods)]
         self._world.daemonset_changed(None, self._daemonset)
-        charge = self._world.charges[KEY]
-        assert charge.fleet is not None
-        charge.fleet.take_aim(Aim.of(self._daemonset, "1", surges=False))
-        await self._take(NODES, [*(WatchEvent("ADDED", self.node(name)) for name in self.names), _end()])
-        await self._take(PODS, [*(WatchEvent("ADDED", self.pod(name)) for name in self.names), _end()])
+        self._fleet.take_aim(Aim.of(self._daemonset, "1", surges=False))
+        await self._take_all(NODES, self.node)
+        await self._take_all(PODS, self.pod)
         await asyncio.gather(self.nodes.synced.wait(), self.pods.synced.wait())
         self.look()
 
@@ -109,9 +109,12 @@ class Bench:
                 self.look()
         return (time.process_time() - begun) / len(events)
 
-    async def _take(self, resource: Resource, events: Sequence[WatchEvent]) -> None:
+    async def _take_all(self, resource: Resource, document_of: Callable[[str], Document]) -> None:
         feed = self.server.feed(resource)
-        feed.put_nowait(events)
+        for start in range(0, len(self.names), PAGE):
+            feed.put_nowait([WatchEvent("ADDED", document_of(name)) for name in self.names[start : start + PAGE]])
+            await feed.join()
+        feed.put_nowait([_end()])
         await feed.join()
 
     def _wake(self, _: Key) -> None:
@@ -121,11 +124,30 @@ class Bench:
         """What a pass decides, as often as something woke the DaemonSet."""
         self._awake = False
         self.passes += 1
-        charge = self._world.charges[KEY]
-        assert charge.fleet is not None
-        plan = decide(charge.daemonset, charge.fleet, self._history, time.time())
+        plan = decide(self._daemonset, self._fleet, self._history, time.time())
         assert plan.counts.number_ready == len(self.names)
         assert plan.is_idle
+
+    @property
+    def _fleet(self) -> Fleet:
+        fleet = self._world.charges[KEY].fleet
+        assert fleet is not None, "the DaemonSet can be read"
+        return fleet
+
+    def seconds_for_a_look(self) -> float:
+        """What a pass costs that finds nothing changed."""
+        begun = time.process_time()
+        self.look()
+        return time.process_time() - begun
+
+    def seconds_for_a_new_template(self) -> float:
+        """What the pass costs that finds every pod outdated; it is another bench from then on."""
+        fleet = self._fleet
+        begun = time.process_time()
+        fleet.take_aim(Aim.of(self._daemonset, "2", surges=False))
+        plan = decide(self._daemonset, fleet, self._history, time.time())
+        assert len(plan.deletes) == 1, "the budget is one"
+        return time.process_time() - begun
 
     def node(self, name: str) -> Document:
         """A node that just gave a sign of life."""

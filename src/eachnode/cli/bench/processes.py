@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import click
 
@@ -53,12 +53,7 @@ class Program:
     @property
     def megabytes(self) -> float | None:
         """Memory it has resident; None where the system has no /proc to tell."""
-        try:
-            with open(f"/proc/{self.process.pid}/status") as file:
-                found = re.search(r"VmRSS:\s+(\d+) kB", file.read())
-        except OSError:
-            return None
-        return int(found[1]) / 1000 if found else None
+        return megabytes_of(self.process.pid)
 
     def end(self) -> None:
         """SIGTERM, and SIGKILL for the deaf."""
@@ -70,6 +65,16 @@ class Program:
             self.process.wait()
         if self.process.stdout is not None:
             self.process.stdout.close()
+
+
+def megabytes_of(process: int | Literal["self"]) -> float | None:
+    """Memory that a process has resident; None where the system has no /proc to tell."""
+    try:
+        with open(f"/proc/{process}/status") as file:
+            found = re.search(r"VmRSS:\s+(\d+) kB", file.read())
+    except OSError:
+        return None
+    return int(found[1]) / 1000 if found else None
 
 
 def program(*arguments: str) -> AbstractContextManager[Program]:
