@@ -2,13 +2,13 @@
 
 Mirrors pkg/controller/nodelifecycle and pkg/controller/tainteviction of Kubernetes. A node that is not heard of for the
 grace period has its conditions set to Unknown. Conditions become NoSchedule taints at once; NotReady and Unknown also
-become NoExecute taints, one node after another, and hardly at all where a whole zone is dark: then it is more likely
-that we are cut off than that everything died.
+become NoExecute taints, one node after another, slower where most of a zone is dark, and not at all where everything
+is: then it is more likely that we are cut off than that everything died.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -38,6 +38,9 @@ _TAINT_OF = {
     "NetworkUnavailable": {"True": NETWORK_UNAVAILABLE},
     "PIDPressure": {"True": PID_PRESSURE},
 }
+# Labels of old that many node selectors still ask for → those that took their place.
+_OLD_LABELS = {"beta.kubernetes.io/os": "kubernetes.io/os", "beta.kubernetes.io/arch": "kubernetes.io/arch"}
+_UNCOUNTED = "node.kubernetes.io/exclude-disruption"
 _OWN_KEYS = frozenset({UNSCHEDULABLE, *(key for by_status in _TAINT_OF.values() for key in by_status.values())})
 _SILENT = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 
@@ -93,6 +96,11 @@ class WatchedNode(msgspec.Struct, frozen=True, kw_only=True):
         return f"{region}/{zone}"
 
     @property
+    def is_counted(self) -> bool:
+        """Whether its zone's health depends on it; a label says when not."""
+        return _UNCOUNTED not in (self.metadata.labels or {})
+
+    @property
     def signs_of_life(self) -> tuple[str | None, ...]:
         """What changes whenever the node posts its status."""
         return tuple(each.last_heartbeat_time for each in self.status.conditions or ())
@@ -103,8 +111,8 @@ class _TaintedPodSpec(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     tolerations: tuple[Toleration, ...] | None = None
 
 
-class _TaintedPodStatus(msgspec.Struct, frozen=True, kw_only=True):
-    phase: str = ""
+class _TaintedPodStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    start_time: str | None = None
     conditions: tuple[HealthCondition, ...] | None = None
 
 
@@ -140,42 +148,56 @@ def silent_conditions(node: WatchedNode, now: str) -> list[dict[str, Any]]:
     return changed
 
 
-def taints_for(node: WatchedNode, now: str, expel: bool | None) -> tuple[Taint, ...] | None:
-    """The taints the node should have, or None when it has them.
+class Expulsion(Enum):
+    """Whether pods may be expelled from a node that is not ready, by its NoExecute taint."""
 
-    `expel` says whether a node that is not ready may be given its NoExecute taint now; None leaves that as it is.
-    """
+    NOW = "now"
+    LATER = "its turn has not come"
+    NOBODY = "from no node at all"  # Taints put on before are taken off again.
+
+
+def taints_for(node: WatchedNode, now: str, expulsion: Expulsion) -> tuple[Taint, ...] | None:
+    """The taints the node should have, or None when it has them."""
     wanted = _no_schedule(node)
     kept = []
     for taint in node.taints:
         if taint.effect == NO_SCHEDULE and taint.key in _OWN_KEYS:
             if taint.key not in wanted:
                 continue
-            wanted.discard(taint.key)
+            del wanted[taint.key]
         kept.append(taint)
-    kept += [Taint(key=key, effect=NO_SCHEDULE, time_added=now) for key in sorted(wanted)]
-    result = tuple(kept if expel is None else _with_no_execute(kept, node.ready, now, expel=expel))
+    kept += [Taint(key=key, effect=NO_SCHEDULE, time_added=now) for key in wanted]
+    result = tuple(_with_no_execute(kept, node.ready, now, expulsion))
     return None if result == node.taints else result
 
 
-def _no_schedule(node: WatchedNode) -> set[str]:
-    keys = {
-        _TAINT_OF[each.type][each.status]
-        for each in node.status.conditions or ()
-        if each.type in _TAINT_OF and each.status in _TAINT_OF[each.type]
-    }
-    return keys | {UNSCHEDULABLE} if node.spec.unschedulable else keys
+def _no_schedule(node: WatchedNode) -> dict[str, None]:
+    """The keys, in the order of the conditions they come from."""
+    keys: dict[str, None] = {}
+    for each in node.status.conditions or ():
+        key = _TAINT_OF.get(each.type, {}).get(each.status)
+        if key is not None:
+            keys[key] = None
+    if node.spec.unschedulable:
+        keys[UNSCHEDULABLE] = None
+    return keys
 
 
-def _with_no_execute(taints: Sequence[Taint], ready: str, now: str, *, expel: bool) -> list[Taint]:
-    right = {"False": NOT_READY, "Unknown": UNREACHABLE}.get(ready)
+def _with_no_execute(taints: Sequence[Taint], ready: str, now: str, expulsion: Expulsion) -> list[Taint]:
+    right = None if expulsion is Expulsion.NOBODY else {"False": NOT_READY, "Unknown": UNREACHABLE}.get(ready)
     own = (NOT_READY, UNREACHABLE)
     there = {taint.key for taint in taints if taint.effect == NO_EXECUTE and taint.key in own}
     kept = [taint for taint in taints if not (taint.effect == NO_EXECUTE and taint.key in own and taint.key != right)]
     # A node whose trouble only changed its name was tainted already: no need to wait for its turn again.
-    if right is not None and right not in there and (expel or there):
+    if right is not None and right not in there and (expulsion is Expulsion.NOW or there):
         kept.append(Taint(key=right, effect=NO_EXECUTE, time_added=now))
     return kept
+
+
+def old_labels_for(node: WatchedNode) -> dict[str, str]:
+    """The labels of old that the node lacks, or that say something else than those that took their place."""
+    labels = node.metadata.labels or {}
+    return {old: labels[new] for old, new in _OLD_LABELS.items() if new in labels and labels.get(old) != labels[new]}
 
 
 def wants_no_execute(node: WatchedNode) -> bool:
@@ -209,28 +231,29 @@ def zone_health(nodes: Iterable[WatchedNode]) -> tuple[ZoneHealth, int]:
     return ZoneHealth.NORMAL, len(states)
 
 
-def expulsion_rate(health: ZoneHealth, size: int, *, all_dark: bool) -> float:
+def expulsion_rate(health: ZoneHealth, size: int) -> float:
     """How many nodes of a zone may be given their NoExecute taint per second."""
-    if all_dark:
-        return 0.0  # The whole cluster is dark: it must be us.
     if health is ZoneHealth.PARTLY_DARK:
         return SLOW_RATE if size > LARGE_ZONE else 0.0
     return RATE
 
 
-def leaves_at(pod: TaintedPod, taints: Iterable[Taint], now: float) -> float | None:
-    """When the pod must leave a node with these taints: `now` for at once, None for never."""
+def leaves_at(pod: TaintedPod, taints: Iterable[Taint], came: float, undated: Mapping[Taint, float]) -> float | None:
+    """When the pod must leave a node with these taints, which may be past; None for never.
+
+    Of its tolerations the first that fits a taint counts, and its seconds run from when the taint was put on or, if
+    that was later, from when the pod `came`. `undated` says since when taints are known that do not say it themselves.
+    """
     deadline: float | None = None
     for taint in taints:
-        if taint.effect != NO_EXECUTE:
+        if not taint.expels:
             continue
-        matching = [each for each in pod.spec.tolerations or () if each.tolerates(taint)]
-        if not matching:
-            return now
-        limits = [each.toleration_seconds for each in matching if each.toleration_seconds is not None]
-        if not limits:
+        first = next((each for each in pod.spec.tolerations or () if each.tolerates(taint)), None)
+        if first is None:
+            return came
+        if first.toleration_seconds is None:
             continue
-        since = seconds(taint.time_added) if taint.time_added else now
-        leaves = since + max(0, min(limits))
+        put_on = seconds(taint.time_added) if taint.time_added else undated.get(taint, came)
+        leaves = max(came, put_on) + max(0, first.toleration_seconds)
         deadline = leaves if deadline is None else min(deadline, leaves)
     return deadline

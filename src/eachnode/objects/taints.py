@@ -17,6 +17,7 @@ MEMORY_PRESSURE = "node.kubernetes.io/memory-pressure"
 PID_PRESSURE = "node.kubernetes.io/pid-pressure"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 NETWORK_UNAVAILABLE = "node.kubernetes.io/network-unavailable"
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"  # Put on by people only, once a node is surely off.
 
 
 class Taint(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):

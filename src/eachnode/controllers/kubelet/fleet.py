@@ -35,6 +35,8 @@ def _node(name: str, index: int) -> dict[str, Any]:
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
         "kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",  # As kubelets still do: many node selectors ask for these two.
+        "beta.kubernetes.io/arch": "amd64",
         "node.kubernetes.io/instance-type": kind,
         "topology.kubernetes.io/region": REGION,
         "topology.kubernetes.io/zone": ZONES[index % len(ZONES)],

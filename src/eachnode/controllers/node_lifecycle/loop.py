@@ -6,6 +6,8 @@ import asyncio
 import heapq
 import logging
 from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -13,9 +15,10 @@ import msgspec
 from eachnode.client.door import Door, PatchKind
 from eachnode.controllers.node_lifecycle.evictions import Evictions
 from eachnode.decisions.node_health import (
+    Expulsion,
     WatchedNode,
-    ZoneHealth,
     expulsion_rate,
+    old_labels_for,
     silent_conditions,
     taints_for,
     wants_no_execute,
@@ -25,7 +28,7 @@ from eachnode.objects.clock import Chance, Clock, timestamp
 from eachnode.objects.meta import Key, Metadata
 from eachnode.objects.resources import LEASES, NODES
 from eachnode.objects.status import NotFound
-from eachnode.runtime.events import EventRecorder, ObjectReference
+from eachnode.runtime.events import EventRecorder, EventType, ObjectReference
 from eachnode.runtime.informer import Informer
 from eachnode.runtime.queue import WorkQueue, work
 
@@ -59,13 +62,16 @@ class NodeLifecycle:
     def __init__(
         self, door: Door, *, clock: Clock, chance: Chance, options: NodeLifecycleOptions = NodeLifecycleOptions()
     ) -> None:
+        self.synced = asyncio.Event()
         self._door = door
         self._clock = clock
         self._options = options
         self._heard: dict[str, float] = {}  # Node → when we, by our own clock, last saw a sign of life.
         self._never_heard: set[str] = set()
         self._silence: list[tuple[float, str]] = []  # A heap: when a node's silence may have lasted too long.
-        self._zones: defaultdict[str, dict[str, WatchedNode]] = defaultdict(dict)
+        self._zones: defaultdict[str, dict[str, WatchedNode]] = defaultdict(dict)  # Of the nodes that count.
+        self._ready: set[str] = set()  # Of those.
+        self._all_dark = False
         self._next_expulsion: dict[str, float] = {}  # Zone → when the next node may be given its NoExecute taint.
         self._dirty: WorkQueue[str] = WorkQueue(clock)
         self._look = asyncio.Event()
@@ -84,24 +90,29 @@ class NodeLifecycle:
             tasks.create_task(self._events.run())
             await self._nodes.synced.wait()
             await self._leases.synced.wait()
+            self.synced.set()
             tasks.create_task(self._evictions.run())
             tasks.create_task(self._watch_silence())
             await work(self._dirty, self._reconcile, workers=8)
 
     def _notice_node(self, old: WatchedNode | None, new: WatchedNode | None) -> None:
-        if old is not None and (new is None or new.zone != old.zone):
-            self._zones[old.zone].pop(old.name, None)
+        self._count(old, new)
         if new is None:
-            if old is not None:
-                self._heard.pop(old.name, None)
-                self._never_heard.discard(old.name)
-                self._evictions.notice_node(old.name)
+            assert old is not None
+            self._heard.pop(old.name, None)
+            self._never_heard.discard(old.name)
+            self._evictions.notice_node(old.name)
+            self._tell(
+                old, "Normal", "RemovingNode", f"Node {old.name} event: Removing Node {old.name} from Controller"
+            )
             return
-        self._zones[new.zone][new.name] = new
         if old is None:
             if not new.status.conditions:
                 self._never_heard.add(new.name)
             self._hear(new.name)
+            self._tell(
+                new, "Normal", "RegisteredNode", f"Node {new.name} event: Registered Node {new.name} in Controller"
+            )
         elif old.signs_of_life != new.signs_of_life and new.ready != "Unknown":
             self._never_heard.discard(new.name)
             self._hear(new.name)
@@ -110,11 +121,36 @@ class NodeLifecycle:
         if old is None or old.taints != new.taints:
             self._evictions.notice_node(new.name)
 
+    def _count(self, old: WatchedNode | None, new: WatchedNode | None) -> None:
+        """Keep account of the zones, and notice when everything goes dark and when something is seen again."""
+        if old is not None:
+            self._zones[old.zone].pop(old.name, None)
+            self._ready.discard(old.name)
+        if new is not None and new.is_counted:
+            self._zones[new.zone][new.name] = new
+            if new.ready == "True":
+                self._ready.add(new.name)
+        all_dark = not self._ready and any(self._zones.values())
+        if all_dark == self._all_dark:
+            return
+        self._all_dark = all_dark
+        if (
+            not all_dark
+        ):  # What was not heard meanwhile may not have been said in vain: everybody's patience begins anew.
+            self._heard = dict.fromkeys(self._heard, self._clock.now())
+        for name in self._heard:
+            self._dirty.add(name)
+
     def _matters(self, old: WatchedNode, new: WatchedNode) -> bool:
         """Whether anything but heartbeats changed."""
         before = [(each.type, each.status) for each in old.status.conditions or ()]
         after = [(each.type, each.status) for each in new.status.conditions or ()]
-        return before != after or old.taints != new.taints or old.spec.unschedulable != new.spec.unschedulable
+        return (
+            before != after
+            or old.taints != new.taints
+            or old.spec.unschedulable != new.spec.unschedulable
+            or old.metadata.labels != new.metadata.labels
+        )
 
     def _notice_lease(self, old: NodeLease | None, new: NodeLease | None) -> None:
         if new is not None and (old is None or old.spec.renew_time != new.spec.renew_time):
@@ -166,8 +202,12 @@ class NodeLifecycle:
             if changed:
                 await self._mark_silent(node, changed)
                 return None  # The change comes back as an event, and the taints follow.
+        labels = old_labels_for(node)
+        if labels:
+            await self._write_labels(node, labels)
         wait = self._wait_for_expulsion(node, now)
-        taints = taints_for(node, timestamp(now), expel=wait == 0.0)
+        expulsion = Expulsion.NOBODY if self._all_dark else Expulsion.NOW if wait == 0.0 else Expulsion.LATER
+        taints = taints_for(node, timestamp(now), expulsion)
         if taints is not None:
             await self._write_taints(node, taints)
         if node.ready == "Unknown":  # One that says itself that it is not ready speaks for its pods itself, too.
@@ -175,12 +215,10 @@ class NodeLifecycle:
         return wait if wait else None
 
     def _wait_for_expulsion(self, node: WatchedNode, now: float) -> float | None:
-        """0 when the node may be given its NoExecute taint now, seconds to wait, or None when it needs none."""
-        if not wants_no_execute(node):
+        """0 when the node may be given its NoExecute taint now, seconds to wait, or None when it gets none as it is."""
+        if self._all_dark or not wants_no_execute(node):
             return None
-        zones = {zone: zone_health(nodes.values()) for zone, nodes in self._zones.items() if nodes}
-        all_dark = all(health is ZoneHealth.DARK for health, _ in zones.values())
-        rate = expulsion_rate(*zones[node.zone], all_dark=all_dark)
+        rate = expulsion_rate(*zone_health(self._zones[node.zone].values()))
         if rate == 0.0:
             return 5.0  # Looked at again: the zone may recover, or get worse.
         allowed_at = self._next_expulsion.get(node.zone, now)
@@ -196,8 +234,17 @@ class NodeLifecycle:
             await self._door.patch(NODES, node.name, body, PatchKind.STRATEGIC, subresource="status")
         except NotFound:
             return
+        if node.ready == "True":
+            self._tell(node, "Normal", "NodeNotReady", f"Node {node.name} status is now: NodeNotReady")
+
+    def _tell(self, node: WatchedNode, kind: EventType, reason: str, message: str) -> None:
         subject = ObjectReference("v1", "Node", "", node.name, node.metadata.uid)
-        self._events.record(subject, "Normal", "NodeNotReady", f"Node {node.name} status is now: NodeNotReady")
+        self._events.record(subject, kind, reason, message)
+
+    async def _write_labels(self, node: WatchedNode, labels: Mapping[str, str]) -> None:
+        body = msgspec.json.encode({"metadata": {"uid": node.metadata.uid, "labels": labels}})
+        with suppress(NotFound):
+            await self._door.patch(NODES, node.name, body, PatchKind.MERGE)
 
     async def _write_taints(self, node: WatchedNode, taints: tuple[object, ...]) -> None:
         trees = [{key: value for key, value in msgspec.to_builtins(taint).items() if value} for taint in taints]

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import msgspec
 
 from eachnode.client.door import Door, PatchKind
-from eachnode.decisions.pod_garbage import MortalPod, Removal, doomed
+from eachnode.decisions.pod_garbage import CareNode, MortalPod, Removal, doomed
 from eachnode.objects.clock import Chance, Clock, timestamp
 from eachnode.objects.deletion import DeleteOptions, Preconditions
-from eachnode.objects.meta import Key, MetadataOnly
+from eachnode.objects.meta import Key
 from eachnode.objects.resources import NODES, PODS
 from eachnode.objects.status import ApiError, Conflict, NotFound, Unreachable
 from eachnode.runtime.informer import Informer
@@ -31,7 +31,7 @@ class PodGarbageOptions:
 
 
 class PodGarbageCollector:
-    """Removes pods of vanished nodes, pods deleted before they were bound, and finished pods beyond the threshold."""
+    """Removes pods whose node is gone or out of service, or never was, and finished pods beyond the threshold."""
 
     def __init__(
         self, door: Door, *, clock: Clock, chance: Chance, options: PodGarbageOptions = PodGarbageOptions()
@@ -40,10 +40,12 @@ class PodGarbageCollector:
         self._clock = clock
         self._options = options
         self._pods = Informer(door, PODS, MortalPod, clock=clock, chance=chance)
-        self._nodes = Informer(door, NODES, MetadataOnly, clock=clock, chance=chance)
+        self._nodes = Informer(door, NODES, CareNode, clock=clock, chance=chance)
         self._by_node: defaultdict[str, set[Key]] = defaultdict(set)
         self._missing_since: dict[str, float] = {}
+        self._out_of_service: set[str] = set()
         self._look = asyncio.Event()
+        self.synced = asyncio.Event()
         self._pods.subscribe(self._notice_pod)
         self._nodes.subscribe(self._notice_node)
 
@@ -54,6 +56,7 @@ class PodGarbageCollector:
             tasks.create_task(self._nodes.run())
             await self._pods.synced.wait()
             await self._nodes.synced.wait()
+            self.synced.set()
             while True:
                 self._look.clear()
                 await self._collect()
@@ -73,13 +76,19 @@ class PodGarbageCollector:
             return
         if new.spec.node_name:
             self._by_node[new.spec.node_name].add(new.metadata.key)
-            if Key("", new.spec.node_name) not in self._nodes.items:
+            lost = Key("", new.spec.node_name) not in self._nodes.items
+            if lost or (new.is_going and new.spec.node_name in self._out_of_service):
                 self._look.set()
         elif new.is_going:
             self._look.set()
 
-    def _notice_node(self, old: MetadataOnly | None, new: MetadataOnly | None) -> None:
-        if new is None and old is not None and old.metadata.name in self._by_node:
+    def _notice_node(self, old: CareNode | None, new: CareNode | None) -> None:
+        name = (new or old).metadata.name  # type: ignore[union-attr]  # one of them is there
+        if new is not None and new.is_out_of_service:
+            self._out_of_service.add(name)
+        else:
+            self._out_of_service.discard(name)
+        if (new is None or name in self._out_of_service) and name in self._by_node:
             self._look.set()
 
     def _next_look(self) -> float:
@@ -89,7 +98,7 @@ class PodGarbageCollector:
 
     async def _collect(self) -> None:
         gone = await self._surely_gone()
-        removals = list(doomed(self._pods.items.values(), gone, self._options.finished_pods))
+        removals = list(doomed(self._pods.items.values(), gone, self._options.finished_pods, self._out_of_service))
         results = await asyncio.gather(*(self._remove(removal) for removal in removals), return_exceptions=True)
         for removal, result in zip(removals, results, strict=True):
             if isinstance(result, (ApiError, Unreachable)):
@@ -132,11 +141,13 @@ class PodGarbageCollector:
 
     async def _mark_failed(self, removal: Removal) -> None:
         """A pod that did not end by itself must not vanish while it seems to run: it is marked failed first."""
-        status: dict[str, object] = {"phase": "Failed"}
+        generation = removal.pod.metadata.generation
+        status: dict[str, object] = {"phase": "Failed", "observedGeneration": generation}
         if removal.orphaned:
             status["conditions"] = [
                 {
                     "type": "DisruptionTarget",
+                    "observedGeneration": generation,
                     "status": "True",
                     "reason": "DeletionByPodGC",
                     "message": "PodGC: node no longer exists",
