@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
 import pytest
 
 from eachnode.controllers.daemonset import expectations, reconcile, report
@@ -17,6 +18,7 @@ from eachnode.controllers.daemonset.reconcile import Reconciler
 from eachnode.decisions import eligibility, fleet, history, placement, rollout, slots, status
 from eachnode.decisions import plan as planning
 from eachnode.decisions.rollout import Budget
+from eachnode.objects.daemonset import Counts
 from eachnode.objects.meta import Key
 from eachnode.runtime import queue, virtual_time
 from eachnode.server.store import database
@@ -49,6 +51,7 @@ WAITING = scene(
     {"after": "1s"},
     settleWithin="4m",
 )
+FORGETFUL = scene(daemon(revisionHistoryLimit=0), COMPLETE, UPDATE, COMPLETE)
 BRIEF = scene(daemon(), COMPLETE, nodes=2, restFor="10s")
 DISK = scene(daemon(), COMPLETE, {"after": "5s", "restartServer": True, "away": "2s"}, UPDATE, COMPLETE)
 
@@ -107,6 +110,29 @@ def forgets_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue.WorkQueue, "add_after", lambda self, key, seconds: None)
 
 
+def looks_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is decided upon a world that does not know the last writes."""
+    monkeypatch.setattr(expectations.Expectations, "satisfied", lambda self, now: True)
+    monkeypatch.setattr(expectations.Versions, "behind", lambda self, seen: "")
+
+
+def rejoices_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pod counts as one of the newest template."""
+    right = status.counts
+
+    def counts(each: fleet.Fleet) -> Counts:
+        truth = right(each)
+        return msgspec.structs.replace(truth, updated_number_scheduled=truth.desired_number_scheduled)
+
+    monkeypatch.setattr(report, "counts", counts)
+
+
+def forgets_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Old revisions go although pods of them still run."""
+    right = history.prune
+    monkeypatch.setattr(planning, "prune", lambda history, limit, in_use: right(history, limit, {}))
+
+
 def never_content(monkeypatch: pytest.MonkeyPatch) -> None:
     """The status is written every few seconds though it is right."""
     right = Reconciler.reconcile
@@ -148,9 +174,12 @@ CAUGHT: list[tuple[str, Mutant, Scenario]] = [
     ("OneServingPodOnEachNode", creates_too_early, LONG_GOODBYE),
     ("BudgetIsKept", spends_too_much, ROLLOUT),
     ("SurgeIsKept", surges_too_much, SURGE),
+    ("NoSecondPod", looks_away, ROLLOUT),
     ("NoPodWhereRefused", minds_no_taints, TAINTED),
     ("ObservedIsNotAhead", reports_ahead, ROLLOUT),
+    ("DoneIsDone", rejoices_early, ROLLOUT),
     ("RevisionsAreUnique", records_twice, ROLLOUT),
+    ("NoRevisionInUseGoes", forgets_what_runs, FORGETFUL),
     ("NothingIsLost", loses_rows, DISK),
     ("EverythingSettles", forgets_time, WAITING),
     ("EverythingRests", never_content, BRIEF),

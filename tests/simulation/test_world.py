@@ -12,12 +12,13 @@ import pytest
 from eachnode.embedded.options import COMPONENTS
 from eachnode.simulation.run import Outcome, simulate, troubles_of
 from eachnode.simulation.scenario import InvalidScenario, read_scenario, scenario_from
-from eachnode.simulation.schedule import Episode, Strike
+from eachnode.simulation.schedule import FAULT_NAMES, KINDS, Episode, Strike
 from eachnode.simulation.shrink import shrunk
 from eachnode.simulation.steps import Performer
 from eachnode.simulation.time_of_day import parse_duration
 from tests.simulation.scenes import FOLDER, PATHS, scenario, scene, told
 
+AMOUNTS = ("slowest", "latest")  # Of other faults.
 DAEMON = {"apply": [{"daemonSet": "d", "image": "agent:1"}]}
 TELL = """
 import sys
@@ -101,6 +102,21 @@ def test_troubles_are_drawn_from_the_seed_alone() -> None:
     assert troubles_of(rollout, 7) == troubles_of(rollout, 7)
     assert troubles_of(rollout, 7) != troubles_of(rollout, 8)
     assert len(troubles_of(rollout, 7, until=86_400.0)) > 50
+
+
+@pytest.mark.parametrize("faults", [faults for faults, _ in KINDS], ids=lambda faults: "+".join(faults))
+def test_each_fault_really_happens_and_is_survived(faults: dict[str, float | bool]) -> None:
+    """For the whole of a rollout, to the controller: a fault that is drawn and never strikes would prove nothing."""
+    outcome = simulate(scenario("rollout"), 1, troubles=[Episode(0.0, 90.0, "controller", faults)])
+    assert outcome.ok, told(outcome)
+    assert all(outcome.happened[name] for name in faults if name not in AMOUNTS), outcome.happened
+
+
+def test_every_fault_there_is_can_be_drawn() -> None:
+    assert {name for faults, _ in KINDS for name in faults} == set(FAULT_NAMES)
+    drawn = [trouble for seed in range(60) for trouble in troubles_of(scenario("server-restarted"), seed)]
+    assert {each.what for each in drawn if isinstance(each, Strike)} == {"kill", "restart-server", "set-clock"}
+    assert {each.request % 2 for each in drawn if isinstance(each, Strike) and each.request} == {0, 1}
 
 
 def test_every_scenario_says_what_it_is_about() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -81,6 +83,7 @@ def _one(path: Path, scenario: Scenario, seed: int, horizon: float, keep: str | 
     if log:
         for line in outcome.lines:
             click.echo(str(line))
+    _tell_trouble(outcome.happened)
     if outcome.ok:
         click.echo(f"{scenario.name}: seed {seed} held for {outcome.lasted:.0f} s of its time")
         return 0
@@ -94,18 +97,31 @@ def _many(paths: tuple[Path, ...], seeds: range, horizon: float, until: str, pro
     from eachnode.simulation.scenario import read_scenario
 
     runs, failed, lived = 0, [], 0.0
+    happened: Counter[str] = Counter()
     for verdict in run_many(paths, seeds, horizon, processes):
         runs += 1
         lived += verdict.lasted
+        happened.update(verdict.happened)
         if verdict.violations:
             failed.append(verdict)
             click.echo(f"FAILED {verdict.path} --seed {verdict.seed}: {verdict.violations[0]}")
+    _tell_trouble(happened)
     click.echo(f"{runs} runs, {lived / 3600:.1f} hours of their time, {len(failed)} failed")
     if failed:
         scenario = read_scenario(failed[0].path)
         outcome = simulate(scenario, failed[0].seed, until=horizon)
         _tell_failure(failed[0].path, scenario, outcome, until, log=False, keep=None)
     return FAILED if failed else 0
+
+
+def _tell_trouble(happened: Mapping[str, int]) -> None:
+    """What went wrong, the most frequent first: a run in which nothing did shows little."""
+    told = [
+        f"{count} {fault.replace('_', ' ')}"
+        for fault, count in sorted(happened.items(), key=lambda each: (-each[1], each[0]))
+        if count
+    ]
+    click.echo(f"went wrong: {', '.join(told) or 'nothing'}")
 
 
 def _tell_failure(path: Path, scenario: Scenario, outcome: Outcome, until: str, *, log: bool, keep: str | None) -> None:

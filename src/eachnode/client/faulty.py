@@ -7,6 +7,7 @@ that is lost takes its connection with it; that different watches run apart is e
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -49,44 +50,63 @@ class Faults:
     watch_ends: float = 0.0  # Per batch: the server ends the watch after it.
     watch_late: float = 0.0  # Per batch: it arrives up to `latest` seconds late, and all after it.
     latest: float = 5.0
-    watch_repeats: float = 0.0  # Per batch: the batch before comes once more.
+    watch_repeats: float = 0.0  # Per batch: some of the batches before it come once more, one after another.
 
 
 NONE = Faults()
+NOTICED = 0.5  # Seconds: a delay shorter than that is no fault.
+REMEMBERED = 20  # Batches of a watch that may be repeated.
+BETWEEN = 0.05  # Seconds at the most between two repeated batches, in which somebody may act upon old news.
 
 
 class Faulty(Intercepting):
-    """A door around a door; `faults` may be changed at any time, to NONE when the trouble is to stop."""
+    """A door around a door; `faults` may be changed at any time, to NONE when the trouble is to stop.
 
-    def __init__(self, door: Door, faults: Faults, *, chance: Chance) -> None:
+    `happened` counts what really went wrong, by the name of the fault.
+    """
+
+    def __init__(self, door: Door, faults: Faults, *, chance: Chance, happened: Counter[str] | None = None) -> None:
         super().__init__(door)
         self.faults = faults
+        self.happened: Counter[str] = Counter() if happened is None else happened
         self._chance = chance
         self._seen_lists: dict[tuple[Resource, str, str, str], Page] = {}
 
-    def _happens(self, likelihood: float) -> bool:
+    def _happens(self, fault: str, likelihood: float) -> bool:
         # Nothing is drawn for what cannot happen, so that a fault added later leaves old seeds as they were.
-        return likelihood > 0 and self._chance.random() < likelihood
+        happens = likelihood > 0 and self._chance.random() < likelihood
+        self.happened[fault] += happens
+        return happens
+
+    async def _delay(self, fault: str, likelihood: float, longest: float) -> None:
+        if likelihood > 0 and self._chance.random() < likelihood:
+            seconds = longest * self._chance.random()
+            self.happened[fault] += seconds >= NOTICED
+            await asyncio.sleep(seconds)
 
     async def request(self, call: Call, send: Callable[[], Awaitable[Answer]]) -> Answer:
         """Carry out one request, or not, or without saying so."""
         faults = self.faults
-        if self._happens(faults.slow):
-            await asyncio.sleep(faults.slowest * self._chance.random())
-        if call.verb in ("update", "patch", "delete") and self._happens(faults.conflict):
+        await self._delay("slow", faults.slow, faults.slowest)
+        if call.verb in ("update", "patch", "delete") and self._happens("conflict", faults.conflict):
             raise Conflict(f"{call}: the object has been modified (a fault)")
-        if self._happens(faults.too_many):
-            raise TooManyRequests(f"{call}: too many requests (a fault)", details=Details(retry_after_seconds=1))
-        if self._happens(faults.internal):
-            raise InternalError(f"{call}: internal error (a fault)")
-        if self._happens(faults.unavailable):
-            raise Unavailable(f"{call}: unavailable (a fault)")
-        if self._happens(faults.lost_request):
-            raise Unreachable(f"{call}: no answer, and nothing was done (a fault)")
+        self._refuse(call)
         answer = await send()
-        if self._happens(faults.lost_answer):
+        if self._happens("lost_answer", faults.lost_answer):
             raise Unreachable(f"{call}: no answer, but it was done (a fault)")
         return answer
+
+    def _refuse(self, call: Call) -> None:
+        """Raise what a server in trouble says instead of doing anything; to a watch too."""
+        faults = self.faults
+        if self._happens("too_many", faults.too_many):
+            raise TooManyRequests(f"{call}: too many requests (a fault)", details=Details(retry_after_seconds=1))
+        if self._happens("internal", faults.internal):
+            raise InternalError(f"{call}: internal error (a fault)")
+        if self._happens("unavailable", faults.unavailable):
+            raise Unavailable(f"{call}: unavailable (a fault)")
+        if self._happens("lost_request", faults.lost_request):
+            raise Unreachable(f"{call}: no answer, and nothing was done (a fault)")
 
     async def list(
         self,
@@ -107,7 +127,7 @@ class Faulty(Intercepting):
             return page  # Part of a snapshot: a page from another one would not fit.
         query = (resource, namespace, labels, fields)
         before = self._seen_lists.get(query)
-        if before is not None and self._happens(self.faults.stale_list):
+        if before is not None and self._happens("stale_list", self.faults.stale_list):
             return before
         self._seen_lists[query] = page
         return page
@@ -116,18 +136,23 @@ class Faulty(Intercepting):
         self, call: Call, batches: Callable[[], AsyncIterator[Sequence[WatchEvent]]]
     ) -> AsyncIterator[Sequence[WatchEvent]]:
         """Changes in batches, until something happens to the connection."""
+        self._refuse(call)
         stream = batches()
-        before: list[WatchEvent] = []
+        before: deque[Sequence[WatchEvent]] = deque(maxlen=REMEMBERED)
         try:
             async for batch in stream:
                 faults = self.faults
-                if self._happens(faults.watch_late):
-                    await asyncio.sleep(faults.latest * self._chance.random())
-                if self._happens(faults.watch_lost):
+                await self._delay("watch_late", faults.watch_late, faults.latest)
+                if self._happens("watch_lost", faults.watch_lost):
                     raise Unreachable(f"{call}: the connection broke (a fault)")
-                yield [*before, *batch] if self._happens(faults.watch_repeats) else batch
-                before = [event for event in batch if event.type != "BOOKMARK"]
-                if self._happens(faults.watch_ends):
+                if before and self._happens("watch_repeats", faults.watch_repeats):
+                    for again in list(before)[int(len(before) * self._chance.random()) :]:
+                        yield again
+                        await asyncio.sleep(BETWEEN * self._chance.random())
+                yield batch
+                if changes := [event for event in batch if event.type != "BOOKMARK"]:
+                    before.append(changes)
+                if self._happens("watch_ends", faults.watch_ends):
                     return
         finally:
             await close_watch(stream)
@@ -144,9 +169,9 @@ class Faulty(Intercepting):
         timeout: float | None = None,
     ) -> AsyncIterator[Sequence[WatchEvent]]:
         """Changes in batches, if the server likes the question."""
-        if initial and self.faults.no_initial:
+        if initial and self._happens("no_initial", self.faults.no_initial):
             return _refused(Invalid("sendInitialEvents: forbidden (a fault)"))
-        if version and self._happens(self.faults.too_old):
+        if version and self._happens("too_old", self.faults.too_old):
             return _refused(Gone("too old resource version (a fault)"))
         return super().watch(
             resource, namespace, labels=labels, fields=fields, version=version, initial=initial, timeout=timeout

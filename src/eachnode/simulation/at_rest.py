@@ -84,8 +84,14 @@ def _history(daemons: Daemons) -> Iterator[str]:
     current = daemons.current()
     if current is None:
         yield f"{daemons.key}: no revision records its template"
-    elif current.revision < max(each.revision for each in daemons.revisions.values()):
+        return
+    if current.revision < max(each.revision for each in daemons.revisions.values()):
         yield f"{daemons.key}: the current revision {current.name} is not the newest"
+    in_use = {pod.revision_hash for node in daemons.pods for pod in daemons.on(node)}
+    old = [each for each in daemons.revisions.values() if each is not current and each.revision_hash not in in_use]
+    limit = daemons.daemonset.spec.revision_history_limit
+    if limit is not None and len(old) > limit:
+        yield f"{daemons.key}: {len(old)} old revisions are kept, {limit} wanted"
 
 
 def waiting_in_vain(controller: DaemonSetController) -> Iterator[str]:

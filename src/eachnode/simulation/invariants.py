@@ -15,6 +15,7 @@ from eachnode.objects.pod import Pod
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from eachnode.objects.revision import ControllerRevision
 from eachnode.simulation.gates import Ledger
+from eachnode.simulation.time_of_day import EARLY
 from eachnode.simulation.truth import Commit, Daemons, Truth
 
 Slack = Callable[[], float]  # How many seconds old the knowledge of a loop may be at this moment.
@@ -57,10 +58,11 @@ class OneServingPodOnEachNode:
 
 
 class BudgetIsKept:
-    """Never is more out of service by our hand than the budget allowed at that moment.
+    """Never is an available pod removed by our hand while as much as the budget allows is out of service already.
 
     A slot is out of service by our hand from the moment at which the controller had its available pod removed until a
-    pod of it is available there again. Slots that fall out of service by themselves are nobody's fault.
+    pod of it is available there again. Slots that fall out of service by themselves are nobody's fault, but they count
+    as soon as the controller can know of them. With surge a pod goes only when another serves in its place.
     """
 
     def __init__(self, truth: Truth, ledger: Ledger, slack: Slack) -> None:
@@ -84,20 +86,46 @@ class BudgetIsKept:
         if old is not None and daemons.is_available(old, commit.now) and not old.is_terminating:
             ours.pop(node, None)  # It was back in service until now.
             if self._is_removed_by_us(commit) and self._is_surely_wanted(daemons, node, commit):
-                yield from self._removed(daemons, node, ours, commit)
+                yield from self._removed(daemons, old, ours, commit)
         if daemons.serves(node, commit.now):
             ours.pop(node, None)
 
-    def _removed(self, daemons: Daemons, node: str, ours: dict[str, None], commit: Commit) -> Iterator[str]:
-        if daemons.serves(node, commit.now):
+    def _removed(self, daemons: Daemons, pod: Pod, ours: dict[str, None], commit: Commit) -> Iterator[str]:
+        node = pod.target
+        if daemons.serves(node, commit.now + EARLY):
             return
         ours[node] = None
-        out = [each for each in ours if daemons.is_wanted(each)]
+        out = {each for each in ours if daemons.is_wanted(each)}
         allowed = daemons.allowed(commit.at - self._slack())
-        # With surge a pod goes only when another serves there, or by a decision that was not about the rollout.
-        limit = max(allowed.unavailable, allowed.surge)
+        limit = allowed.unavailable
+        if self._seemed_replaceable(daemons, pod, commit):
+            limit = max(limit, allowed.surge)
+        else:
+            out |= self._known_to_be_out(daemons, commit)
         if len(out) > limit:
-            yield f"{daemons.key}: {len(out)} out of service by our hand ({', '.join(sorted(out))}), {limit} allowed"
+            yield (
+                f"{daemons.key}: {pod.name} was removed, with it {len(out)} are out of service"
+                f" ({', '.join(sorted(out))}), {limit} allowed"
+            )
+
+    def _seemed_replaceable(self, daemons: Daemons, pod: Pod, commit: Commit) -> bool:
+        """Whether a moment ago another pod served there, or this one did not serve yet."""
+        since = pod.available_since(daemons.daemonset.spec.min_ready_seconds)
+        assert since is not None  # It was available.
+        if commit.now - since < self._slack():
+            return True
+        beside = [at for key, at in daemons.served.get(pod.target, {}).items() if key != commit.key]
+        return any(commit.at - at < self._slack() for at in beside)
+
+    def _known_to_be_out(self, daemons: Daemons, commit: Commit) -> set[str]:
+        """Wanted nodes without an available pod for so long that the controller can know, the lost ones aside."""
+        return {
+            node
+            for node in daemons.stations
+            if (since := daemons.out_since(node, commit.now)) is not None
+            and commit.at - since > self._slack()
+            and not self._truth.nodes[node].is_unreachable
+        }
 
     def _is_removed_by_us(self, commit: Commit) -> bool:
         going = commit.new is None or commit.new.read(Pod).is_terminating
@@ -143,6 +171,32 @@ def _is_surging(daemons: Daemons, node: str, now: float) -> bool:
     return len(alive) > 1 and newest is not None and not daemons.is_available(newest, now)
 
 
+class NoSecondPod:
+    """Nothing is created beside a pod that lives there already: with surge beside one of the same revision."""
+
+    def __init__(self, truth: Truth, ledger: Ledger, slack: Slack) -> None:  # noqa: ARG002 all are made alike
+        self._truth = truth
+        self._surged: set[str] = set()  # DaemonSets by uid that have had surge at any time.
+
+    def after(self, commit: Commit) -> Iterator[str]:
+        """A pod was created."""
+        if commit.resource == DAEMON_SETS and commit.new is not None:
+            daemonset = commit.new.read(DaemonSet)
+            if may_surge(daemonset.spec.update_strategy):
+                self._surged.add(daemonset.uid)
+        if commit.resource != PODS or commit.old is not None or commit.new is None:
+            return
+        pod = commit.new.read(Pod)
+        daemons = self._truth.of(pod)
+        if daemons is None or pod.target not in self._truth.nodes:
+            return
+        for other in daemons.on(pod.target):
+            if other.name == pod.name or other.is_terminating or other.is_over:
+                continue
+            if daemons.daemonset.uid not in self._surged or other.revision_hash == pod.revision_hash:
+                yield f"{daemons.key}: pod {pod.name} was created on {pod.target}, where {other.name} lives"
+
+
 class NoPodWhereRefused:
     """No pod is created on a node that had refused it for longer than it takes to see that."""
 
@@ -178,6 +232,32 @@ class ObservedIsNotAhead:
             yield f"{daemonset.metadata.key}: generation {observed} was observed, but it is {real}"
 
 
+class DoneIsDone:
+    """No status says that an update is complete while a node runs a pod of an older template alone."""
+
+    def __init__(self, truth: Truth, ledger: Ledger, slack: Slack) -> None:  # noqa: ARG002 all are made alike
+        self._truth, self._slack = truth, slack
+
+    def after(self, commit: Commit) -> Iterator[str]:
+        """A status was written."""
+        if commit.resource != DAEMON_SETS or commit.new is None:
+            return
+        daemonset = commit.new.read(DaemonSet)
+        daemons, said = self._truth.daemons.get(daemonset.uid), daemonset.status.counts
+        if daemons is None or daemonset.status.observed_generation != daemonset.metadata.generation:
+            return
+        if min(said.updated_number_scheduled, said.number_available) < said.desired_number_scheduled:
+            return
+        current = daemons.current()
+        label = current.revision_hash if current is not None else None
+        for node, station in daemons.stations.items():
+            if not station.verdict.should_run or commit.at - station.since <= self._slack():
+                continue
+            hashes = {pod.revision_hash for pod in daemons.on(node)}
+            if hashes and label not in hashes:
+                yield f"{daemons.key}: the status says that all are updated, but not so on {node}"
+
+
 class RevisionsAreUnique:
     """No two revisions of one DaemonSet record the same template, or have the same number."""
 
@@ -199,13 +279,39 @@ class RevisionsAreUnique:
                 yield f"revisions {written.name} and {other.name} both have number {written.revision}"
 
 
+class NoRevisionInUseGoes:
+    """The revision of a living pod is kept: without it nobody could tell what the pod is, or go back to it."""
+
+    def __init__(self, truth: Truth, ledger: Ledger, slack: Slack) -> None:
+        self._truth, self._ledger, self._slack = truth, ledger, slack
+
+    def after(self, commit: Commit) -> Iterator[str]:
+        """A revision was deleted."""
+        if commit.resource != CONTROLLER_REVISIONS or commit.new is not None or commit.old is None:
+            return
+        gone = commit.old.read(ControllerRevision)
+        daemons = self._truth.of(gone)
+        if daemons is None or not self._ledger.deleters.get((commit.resource, commit.key), "").startswith("controller"):
+            return
+        for node in daemons.pods:
+            for pod in daemons.on(node):
+                if pod.revision_hash == gone.revision_hash and self._is_known(pod, commit):
+                    yield f"{daemons.key}: revision {gone.name} was deleted, of which pod {pod.name} is"
+
+    def _is_known(self, pod: Pod, commit: Commit) -> bool:
+        return commit.at - self._truth.born[pod.metadata.key] > self._slack()
+
+
 ALWAYS: tuple[type[Invariant], ...] = (
     OneServingPodOnEachNode,
     BudgetIsKept,
     SurgeIsKept,
+    NoSecondPod,
     NoPodWhereRefused,
     ObservedIsNotAhead,
+    DoneIsDone,
     RevisionsAreUnique,
+    NoRevisionInUseGoes,
 )
 
 

@@ -22,12 +22,13 @@ class Verdict:
     seed: int
     lasted: float
     violations: tuple[str, ...]
+    happened: dict[str, int]
 
 
 def run_one(path: Path, seed: int, until: float = 0.0) -> Verdict:
     """One run, and what to tell of it."""
     outcome: Outcome = simulate(read_scenario(path), seed, until=until)
-    return Verdict(path, seed, outcome.lasted, tuple(outcome.violations))
+    return Verdict(path, seed, outcome.lasted, tuple(outcome.violations), dict(outcome.happened))
 
 
 def run_many(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,7 @@ class Outcome:
     lines: list[Line] = field(default_factory=list)
     lasted: float = 0.0  # Virtual seconds.
     calls: dict[str, int] = field(default_factory=dict)  # Writes of each component.
+    happened: Counter[str] = field(default_factory=Counter)  # What went wrong, and how often.
 
     @property
     def ok(self) -> bool:
@@ -87,7 +89,7 @@ class _Run:
     async def live(self) -> None:
         """From beginning to end, or to the first violation."""
         world, outcome = self._world, self._outcome
-        outcome.lines, outcome.violations = world.story.lines, world.violations
+        outcome.lines, outcome.violations, outcome.happened = world.story.lines, world.violations, world.happened
         try:
             async with world:
                 life = asyncio.create_task(self._life())
@@ -133,6 +135,8 @@ class _Run:
         elif trouble.what == "kill":
             for who in world.members(trouble.who)[:1]:
                 await world.kill(who, trouble.away, trouble.request)
+        elif trouble.what == "set-clock":
+            world.jump_clock(trouble.jump)
         else:
             await world.restart_server(trouble.away)
 

@@ -17,8 +17,8 @@ FAULT_NAMES = tuple(each.name for each in fields(Faults))
 # A network as it is on a good day: a few milliseconds either way, different each time.
 CALM = Faults(slow=1.0, slowest=0.006, watch_late=1.0, latest=0.006)
 
-# Which faults an episode may bring, and how likely each is within it.
-_KINDS: tuple[tuple[dict[str, float | bool], int], ...] = (
+# Which faults an episode may bring, how likely each is within it, and how often such an episode is drawn.
+KINDS: tuple[tuple[dict[str, float | bool], int], ...] = (
     ({"conflict": 0.2}, 2),
     ({"too_many": 0.2}, 2),
     ({"internal": 0.2}, 2),
@@ -26,9 +26,9 @@ _KINDS: tuple[tuple[dict[str, float | bool], int], ...] = (
     ({"lost_request": 0.2}, 2),
     ({"lost_answer": 0.2}, 4),
     ({"slow": 0.3, "slowest": 5.0}, 2),
-    ({"stale_list": 0.5, "watch_lost": 0.2}, 1),
+    ({"stale_list": 0.5, "too_old": 0.5, "no_initial": True, "watch_lost": 0.3}, 2),  # Who has another way lists never.
     ({"too_old": 0.5, "watch_lost": 0.2}, 2),
-    ({"no_initial": True, "watch_lost": 0.2}, 1),
+    ({"no_initial": True, "too_old": 0.5, "watch_lost": 0.2}, 1),
     ({"watch_lost": 0.3}, 3),
     ({"watch_ends": 0.3}, 1),
     ({"watch_late": 0.3, "latest": 5.0}, 4),
@@ -53,15 +53,18 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """A blow: a component or the server is killed and comes back after a while."""
+    """A blow: a component or the server is killed and comes back after a while, or the wall clock is set."""
 
     start: float
-    what: Literal["kill", "restart-server"]
+    what: Literal["kill", "restart-server", "set-clock"]
     who: str
     away: float
     request: int = 0  # It falls amid the n-th request from then on; 0: at that very moment.
+    jump: float = 0.0  # Seconds by which the clock is set.
 
     def __str__(self) -> str:
+        if self.what == "set-clock":
+            return f"{self.start:.1f} s: the clock is set by {self.jump:+.1f} s"
         amid = f" amid its request {self.request} from then" if self.request else ""
         return f"{self.start:.1f} s: {self.what} {self.who}{amid}, back after {self.away:.1f} s"
 
@@ -82,11 +85,18 @@ def draw(chance: random.Random, components: Sequence[str], horizon: float, *, re
             found.append(Strike(start, "kill", who, 0.5 + 10 * chance.random(), request))
         elif blow < 0.4 and restarts:
             found.append(Strike(start, "restart-server", "server", 0.2 + 5 * chance.random()))
+        elif blow > 0.94:
+            found.append(Strike(start, "set-clock", "clock", 0.0, jump=_jump(chance)))
         else:
-            faults, _ = chance.choices(_KINDS, [weight for _, weight in _KINDS])[0]
+            faults, _ = chance.choices(KINDS, [weight for _, weight in KINDS])[0]
             until = min(start + 2 + 40 * chance.random(), horizon)
             found.append(Episode(start, until, who, faults))
     return tuple(sorted(found, key=lambda each: (each.start, str(each))))
+
+
+def _jump(chance: random.Random) -> float:
+    """By how much the clock is set: mostly a little, as time services do, now and then by minutes."""
+    return chance.uniform(-5.0, 5.0) if chance.random() < 0.7 else chance.uniform(-120.0, 600.0)
 
 
 def _victim(chance: random.Random, components: Sequence[str]) -> str:

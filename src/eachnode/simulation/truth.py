@@ -7,7 +7,7 @@ welcoming or refusing a template, and what the budget was: a loop is to blame on
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from eachnode.decisions.eligibility import Placement, Verdict, judge
@@ -55,6 +55,7 @@ class Daemons:
     revisions: dict[Key, ControllerRevision] = field(default_factory=dict)
     wanted: int = 0
     budgets: deque[tuple[float, Budget]] = field(default_factory=lambda: deque(maxlen=REMEMBERED))
+    served: dict[str, dict[Key, float]] = field(default_factory=dict)  # Node → pods, and when each was last available.
 
     @property
     def key(self) -> Key:
@@ -73,6 +74,20 @@ class Daemons:
     def serves(self, node: str, now: float) -> bool:
         """Whether a pod that stays is available there."""
         return any(self.is_available(pod, now) and not pod.is_terminating for pod in self.on(node))
+
+    def out_since(self, node: str, now: float) -> float | None:
+        """Since when a wanted node has had no available pod; None when it has one or needs none."""
+        station = self.stations.get(node)
+        if station is None or not station.verdict.should_run or self.serves(node, now):
+            return None
+        return max([station.since, *self.served.get(node, {}).values()])
+
+    def note_who_serves(self, nodes: Iterable[str], at: float, now: float) -> None:
+        """Remember which pods of these nodes are available until now: what comes next may end it."""
+        for node in nodes:
+            for pod in self.on(node):
+                if self.is_available(pod, now) and not pod.is_terminating:
+                    self.served.setdefault(node, {})[pod.metadata.key] = at
 
     def is_wanted(self, node: str) -> bool:
         """Whether a pod is wanted there now."""
@@ -160,6 +175,7 @@ class Truth:
             self.nodes.pop(name, None)
             for daemons in self.daemons.values():
                 daemons.stations.pop(name, None)
+                daemons.served.pop(name, None)
                 daemons.count(commit.at)
             return
         node, before = commit.new.read(Node), self.nodes.get(name)
@@ -200,6 +216,7 @@ class Truth:
         elif bytes(daemons.daemonset.spec_text) == bytes(daemonset.spec_text):
             daemons.daemonset = daemonset
             return
+        daemons.note_who_serves(daemons.pods, commit.at, commit.now)
         daemons.daemonset, daemons.placement = daemonset, placement
         for node in self.nodes.values():
             # Whoever acts upon a new DaemonSet has read its template; only of the node can it know an older state.
@@ -210,7 +227,11 @@ class Truth:
         if commit.old is None:
             self.born[commit.key] = commit.at
         else:
-            self._take_out(commit.old.read(Pod))
+            old = commit.old.read(Pod)
+            daemons = self.of(old)
+            if daemons is not None:
+                daemons.note_who_serves((old.target,), commit.at, commit.now)
+            self._take_out(old)
         if commit.new is not None:
             self._see(commit.new.read(Pod))
 

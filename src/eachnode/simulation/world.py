@@ -59,6 +59,7 @@ class World:
         self.ledger = Ledger()
         self.truth = Truth()
         self.violations: list[str] = []
+        self.happened: Counter[str] = Counter()  # What went wrong, and how often.
         self.broken = asyncio.Event()
         self.invariants = [each(self.truth, self.ledger, self.slack) for each in ALWAYS]
         self._episodes: dict[str, list[Episode]] = {}  # What each process suffers from now.
@@ -110,7 +111,8 @@ class World:
         gate = Gate(self.cluster.server, component, self.ledger)
         if not self._server_is_up:
             gate.lose_server()
-        faulty = Faulty(gate, self._faults_of(component), chance=self.seeds.of(f"faults of {component} {life}"))
+        chance = self.seeds.of(f"faults of {component} {life}")
+        faulty = Faulty(gate, self._faults_of(component), chance=chance, happened=self.happened)
         self._processes[component] = Process(faulty, gate)
         return faulty
 
@@ -234,6 +236,7 @@ class World:
             if gate is not self._processes[who].gate or who in self._away():
                 return  # It was killed otherwise meanwhile.
         self._trouble()
+        self.happened["killed amid a request" if request else "killed"] += 1
         self.story.tell("world", f"{who} is killed")
         self._processes[who].gate.close()
         if who in self._candidate_tasks:
@@ -260,6 +263,7 @@ class World:
         if not self._server_is_up:
             return
         self._trouble()
+        self.happened["server killed"] += 1
         self.story.tell("world", "the server is killed")
         self._server_is_up = False
         self.cluster.kill_server()
@@ -293,6 +297,7 @@ class World:
     def jump_clock(self, seconds: float) -> None:
         """Everybody's wall clock is set."""
         self._trouble()
+        self.happened["clock set"] += 1
         self.story.tell("world", f"the clock jumps by {seconds:g} s")
         self.clock.jump(seconds)
 
