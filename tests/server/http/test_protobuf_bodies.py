@@ -1,4 +1,4 @@
-"""The protobuf that kubectl cannot help sending, and only that."""
+"""The protobuf that kubectl and kube-scheduler send without being told to, and only that."""
 
 from __future__ import annotations
 
@@ -72,12 +72,51 @@ NAMED = text(1, text(1, "it") + text(2, "") + text(8, b""))
             },
         ),
         (
+            envelope("v1", "Binding", NAMED, text(2, text(1, "Node") + text(3, "node-1"))),
+            {"target": {"kind": "Node", "name": "node-1"}},
+        ),
+        (
+            envelope(
+                "coordination.k8s.io/v1",
+                "Lease",
+                NAMED,
+                text(2, text(1, "me") + number(2, 15) + text(4, number(1, 60) + number(2, 0)) + number(5, 0)),
+            ),
+            {
+                "spec": {
+                    "holderIdentity": "me",
+                    "leaseDurationSeconds": 15,
+                    "renewTime": "1970-01-01T00:01:00.000000Z",
+                    "leaseTransitions": 0,
+                }
+            },
+        ),
+        (
+            envelope(
+                "events.k8s.io/v1",
+                "Event",
+                NAMED,
+                text(4, "default-scheduler"),
+                text(8, text(1, "Pod") + text(3, "p")),
+                text(10, "said"),
+            ),
+            {
+                "reportingController": "default-scheduler",
+                "regarding": {"kind": "Pod", "name": "p"},
+                "note": "said",
+            },
+        ),
+        (
+            envelope("v1", "Event", NAMED, text(2, text(1, "Pod")), text(5, text(1, "kubelet")), number(8, 2)),
+            {"involvedObject": {"kind": "Pod"}, "source": {"component": "kubelet"}, "count": 2},
+        ),
+        (
             envelope("scheduling.k8s.io/v1", "PriorityClass", NAMED, b"\x10" + b"\xff" * 9 + b"\x01"),
             {"value": -1},
         ),
     ],
 )
-def test_what_kubectls_own_commands_send_is_read(sent: bytes, meant: dict[str, object]) -> None:
+def test_what_kubectls_own_commands_and_the_scheduler_send_is_read(sent: bytes, meant: dict[str, object]) -> None:
     tree = json.loads(json_from_protobuf(sent))
     assert tree.pop("metadata") == {"name": "it", "generateName": ""}
     assert tree.pop("kind")

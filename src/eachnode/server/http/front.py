@@ -27,6 +27,7 @@ from eachnode.server.http.pages import RELEASE, Pages
 from eachnode.server.http.private_files import kept_secret
 from eachnode.server.http.tokens import AccountTokens
 from eachnode.server.http.watches import Watches
+from eachnode.server.kinds.absent import ABSENT
 from eachnode.server.kinds.reviews import review_kinds
 from eachnode.server.kinds.token_requests import service_account_kind
 
@@ -83,7 +84,8 @@ class Front:
         self._certificates = Certificates(options.data_dir) if options.data_dir and not options.insecure_http else None
         self._watches = Watches(options.patience, self.metrics)
         self._discovery = Discovery(
-            lambda: (served.kind for served in api.registry), lambda: self.url.rpartition("/")[2]
+            lambda: (served.kind for served in api.registry if served.kind not in ABSENT),
+            lambda: self.url.rpartition("/")[2],
         )
         self._context: ssl.SSLContext | None = None
         self._listener: Listener | None = None
@@ -91,7 +93,7 @@ class Front:
         self._upkeep: asyncio.Task[None] | None = None
         api.registry.admission = (*api.registry.admission, NoEscalation(self.authorizer))
         authority = FrontAuthority(self.authorizer, self.authenticator, self.accounts)
-        for kind in (*review_kinds(authority), service_account_kind(authority.issue, authority.audiences)):
+        for kind in (*review_kinds(authority), service_account_kind(authority.issue, authority.audiences), *ABSENT):
             api.registry.register(kind)
 
     @property

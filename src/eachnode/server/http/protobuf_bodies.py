@@ -1,8 +1,9 @@
-"""The few protobuf bodies that kubectl's own commands send and cannot send otherwise.
+"""The few protobuf bodies that kubectl's own commands, and kube-scheduler, send without being told to.
 
 Since v1.32 `kubectl create namespace`, `auth can-i`, `create token`, `drain` and the like speak protobuf without asking
-what the server reads. Their objects are small, so these are read; everything else in protobuf is refused with a Status
-that says to use JSON. A message is read by its field numbers here and by the types in the field tables.
+what the server reads; a scheduler does so with its bindings, events and lease. Their objects are small, so these are
+read; everything else in protobuf is refused with a Status that says to use JSON. A message is read by its field numbers
+here and by the types in the field tables.
 """
 
 from __future__ import annotations
@@ -25,7 +26,19 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 # Field names and numbers of each message. Structs that are not listed are left out: the server fills them in itself.
 _NUMBERS: Mapping[str, str] = {
+    "coordination.v1.Lease": "metadata=1 spec=2",
+    "coordination.v1.LeaseSpec": (
+        "holderIdentity=1 leaseDurationSeconds=2 acquireTime=3 renewTime=4 leaseTransitions=5 strategy=6 "
+        "preferredHolder=7"
+    ),
+    "core.v1.Binding": "metadata=1 target=2",
     "core.v1.ConfigMap": "metadata=1 data=2 binaryData=3 immutable=4",
+    "core.v1.Event": (
+        "metadata=1 involvedObject=2 reason=3 message=4 source=5 firstTimestamp=6 lastTimestamp=7 count=8 type=9 "
+        "eventTime=10 series=11 action=12 related=13 reportingComponent=14 reportingInstance=15"
+    ),
+    "core.v1.EventSeries": "count=1 lastObservedTime=2",
+    "core.v1.EventSource": "component=1 host=2",
     "core.v1.LocalObjectReference": "name=1",
     "core.v1.Namespace": "metadata=1 spec=2 status=3",
     "core.v1.NamespaceSpec": "finalizers=1",
@@ -44,6 +57,12 @@ _NUMBERS: Mapping[str, str] = {
         "publishNotReadyAddresses=13 ipFamilyPolicy=17 clusterIPs=18 ipFamilies=19 allocateLoadBalancerNodePorts=20 "
         "loadBalancerClass=21 internalTrafficPolicy=22 trafficDistribution=23"
     ),
+    "events.v1.Event": (
+        "metadata=1 eventTime=2 series=3 reportingController=4 reportingInstance=5 action=6 reason=7 regarding=8 "
+        "related=9 note=10 type=11 deprecatedSource=12 deprecatedFirstTimestamp=13 deprecatedLastTimestamp=14 "
+        "deprecatedCount=15"
+    ),
+    "events.v1.EventSeries": "count=1 lastObservedTime=2",
     "rbac.v1.AggregationRule": "clusterRoleSelectors=1",
     "rbac.v1.ClusterRole": "metadata=1 rules=2 aggregationRule=3",
     "rbac.v1.ClusterRoleBinding": "metadata=1 subjects=2 roleRef=3",
@@ -79,6 +98,8 @@ _NUMBERS: Mapping[str, str] = {
 }
 _PACKAGES = {
     "core": "v1",
+    "coordination": "coordination.k8s.io/v1",
+    "events": "events.k8s.io/v1",
     "rbac": "rbac.authorization.k8s.io/v1",
     "policy": "policy/v1",
     "scheduling": "scheduling.k8s.io/v1",
@@ -92,7 +113,7 @@ class _Unreadable(Exception):
 
 
 def json_from_protobuf(body: bytes) -> bytes:
-    """The body as JSON; raises UnsupportedMediaType for anything that kubectl's own commands do not send."""
+    """The body as JSON; raises UnsupportedMediaType for what is not among those few."""
     try:
         if not body.startswith(_MAGIC):
             raise _Unreadable
