@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import subprocess
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,9 +31,9 @@ async def reaching(kubeconfig: Path) -> AsyncIterator[Remote]:
 
 
 @contextmanager
-def component(name: str, kubeconfig: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+def component(words: Sequence[str], kubeconfig: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A loop in a process of its own, as a user starts it, until the block ends."""
-    command = [str(PROGRAM), name, "--kubeconfig", str(kubeconfig), *options]
+    command = [str(PROGRAM), *words, "--kubeconfig", str(kubeconfig), *options]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield process

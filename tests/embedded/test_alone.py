@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from eachnode.client.cluster import Cluster
-from eachnode.client.kubeconfig import load
-from eachnode.embedded.loops import make_loop
-from eachnode.embedded.options import COMPONENTS, SERVER_COMPONENTS, ClusterOptions, Component
+from eachnode.embedded.options import COMPONENTS, SERVER_COMPONENTS, Component
 from eachnode.objects.resources import CONFIG_MAPS, DAEMON_SETS, NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS
-from eachnode.runtime.clock import SystemClock
-from tests.embedded.remote import Remote, component, reaching, task
+from tests.embedded.remote import Remote, component, reaching
 from tests.processes import Server, started
 from tests.worlds import Tree, daemon_set, pod
 
 pytestmark = [pytest.mark.sockets, pytest.mark.xdist_group("alone")]
 
-COMMANDS = ("controller", "scheduler", "kubelet")  # The loops that have a command of their own.
+OWN_COMMANDS = ("controller", "scheduler", "kubelet")  # The others are started by `eachnode loop`.
 TOLERANT = [{"operator": "Exists"}]
 
 
@@ -100,20 +95,12 @@ DUTIES: dict[Component, Duty] = {
 }
 
 
-@asynccontextmanager
-async def running_elsewhere(loop: Component, server: Server) -> AsyncIterator[None]:
-    """The loop in this process, or by its command in one more; the server is in another."""
-    with component(loop, server.kubeconfig) if loop in COMMANDS else nullcontext():
-        async with Cluster(load(str(server.kubeconfig), None)) as cluster:
-            options = ClusterOptions(pod_quarantine=0.1)
-            made = make_loop(loop, cluster, SystemClock(), random.Random(1), options)
-            async with task(made.run()) if loop not in COMMANDS else _nothing():
-                yield
-
-
-@asynccontextmanager
-async def _nothing() -> AsyncIterator[None]:
-    yield
+@contextmanager
+def running_elsewhere(loop: Component, server: Server, *options: str) -> Iterator[None]:
+    """The loop in a process of its own; the server is in another."""
+    words = (loop,) if loop in OWN_COMMANDS else ("loop", loop, "--quarantine", "1s")
+    with component(words, server.kubeconfig, *options):
+        yield
 
 
 async def others_have_worked(remote: Remote, without: Component) -> None:
@@ -138,17 +125,17 @@ async def test_a_loop_that_is_left_out_is_missed_and_does_its_work_from_another_
             await duty.arise(remote)
             await others_have_worked(remote, without=loop)
             assert not await duty.done(remote)
-            async with running_elsewhere(loop, server):
+            with running_elsewhere(loop, server):
                 await remote.until(lambda: duty.done(remote), within=20)
 
 
 async def test_all_loops_each_by_itself_make_a_cluster_of_a_server() -> None:
-    with started("server") as server:
-        async with reaching(server.kubeconfig) as remote, AsyncExitStack() as stack:
+    with started("server") as server, ExitStack() as stack:
+        async with reaching(server.kubeconfig) as remote:
             for loop in COMPONENTS:
                 if loop not in SERVER_COMPONENTS and loop != "kubelet":
-                    await stack.enter_async_context(running_elsewhere(loop, server))
-            stack.enter_context(component("kubelet", server.kubeconfig, "--nodes", "5"))
+                    stack.enter_context(running_elsewhere(loop, server))
+            stack.enter_context(running_elsewhere("kubelet", server, "--nodes", "5"))
             await remote.create(DAEMON_SETS, daemon_set())
             await remote.until_available("d", 5, within=30)
             template = {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}

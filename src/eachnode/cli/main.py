@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "server": ("eachnode.cli.server", "The embedded API server alone."),
     "scheduler": ("eachnode.cli.scheduler", "The scheduler alone, on any cluster."),
     "kubelet": ("eachnode.cli.kubelet", "Simulated nodes on any cluster."),
+    "loop": ("eachnode.cli.loop", "Garbage collection, node life-cycle or namespaces alone, on any cluster."),
     "why": ("eachnode.cli.why", "What is so on each node, and why."),
     "plan": ("eachnode.cli.plan", "What a change would do, before it is done."),
     "top": ("eachnode.cli.top", "What DaemonSets cost on each class of node."),

@@ -9,10 +9,10 @@ import random
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from eachnode.cli.running import connected, run
 from eachnode.client.door import Door
+from eachnode.embedded.loops import Loop
 from eachnode.objects.clock import Chance, Clock
 from eachnode.objects.resources import Resource
 from eachnode.objects.status import Unreachable
@@ -24,19 +24,6 @@ from eachnode.runtime.serving import Endpoint
 from eachnode.runtime.shutdown import until_told
 
 log = logging.getLogger(__name__)
-
-
-class Loop(Protocol):
-    """A component."""
-
-    @property
-    def synced(self) -> asyncio.Event:
-        """Set once it has seen the present objects."""
-        ...
-
-    async def run(self) -> None:
-        """Work until cancelled."""
-        ...
 
 
 Maker = Callable[[Door, Clock, Chance, Metrics], Loop]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 from eachnode.client.door import Door
@@ -11,6 +12,11 @@ from eachnode.objects.clock import Chance, Clock
 
 class Loop(Protocol):
     """What every component is."""
+
+    @property
+    def synced(self) -> asyncio.Event:
+        """Set once it has seen the present objects."""
+        ...
 
     async def run(self) -> None:
         """Work until cancelled."""

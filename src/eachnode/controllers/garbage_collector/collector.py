@@ -45,6 +45,7 @@ class GarbageCollector:
     def __init__(
         self, door: Door, *, clock: Clock, chance: Chance, workers: int = 8, discover_every: float = 30.0
     ) -> None:
+        self.synced = asyncio.Event()
         self._door = door
         self._clock = clock
         self._chance = chance
@@ -61,6 +62,7 @@ class GarbageCollector:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch_every_kind(tasks))
             await self._all_synced()
+            self.synced.set()
             await work(self._dirty, self._reconcile, self._workers)
 
     async def _all_synced(self) -> None:

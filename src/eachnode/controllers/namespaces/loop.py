@@ -46,6 +46,7 @@ class Namespaces:
     def __init__(
         self, door: Door, *, clock: Clock, chance: Chance, options: NamespaceOptions = NamespaceOptions()
     ) -> None:
+        self.synced = asyncio.Event()
         self._door = door
         self._clock = clock
         self._options = options
@@ -70,6 +71,7 @@ class Namespaces:
                 tasks.create_task(informer.run())
             for informer in (self._namespaces, self._accounts, self._certificates):
                 await informer.synced.wait()
+            self.synced.set()
             tasks.create_task(self._limits.run())
             await work(self._dirty, self._reconcile, workers=4)
 
