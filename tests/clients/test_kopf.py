@@ -58,7 +58,8 @@ def api(server: Server) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def operator(server: Server, api: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     log = tmp_path_factory.mktemp("operator") / "log"
-    environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig)}
+    # kopf asks who it is; in a container the user has often no name.
+    environment = {**os.environ, "KUBECONFIG": str(server.kubeconfig), "USER": "operator"}
     command = [sys.executable, "-m", "kopf", "run", "--all-namespaces", "--standalone", str(OPERATOR)]
     with log.open("w") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
