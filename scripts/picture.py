@@ -54,7 +54,7 @@ async def _run() -> str:
             await apply_manifest(door, manifest)
         await asyncio.sleep(30)
         await _disturb(door)
-        await asyncio.sleep(16)
+        await asyncio.sleep(12)
         return await _picture(door, clock)
 
 
@@ -78,7 +78,7 @@ async def _picture(door: Door, clock: LoopClock) -> str:
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
-    svg = console.export_svg(title="eachnode up --nodes 60 --timing lifelike", unique_id="board")
+    svg = console.export_svg(title=f"eachnode up --nodes {NODES_SHOWN} --timing lifelike -f …", unique_id="board")
     # No fonts from elsewhere: the reader's own monospaced one will do.
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 
-from eachnode.cli.board.drawing import CELLS, WORST_FIRST, draw
+from eachnode.cli.board.drawing import CELLS, WORST_FIRST, draw, draw_progress
 from eachnode.cli.board.picture import Cell, Picture, Told
 from eachnode.decisions.slots import State
 from tests.cli.golden import assert_golden
@@ -76,6 +76,15 @@ def test_only_cells_and_bars_have_colours_and_words_have_none() -> None:
     assert "\x1b[0m  6/13 updated" in text
 
 
+@pytest.mark.parametrize(
+    ("updated", "available", "like"), [(2, 8, State.OUTDATED), (8, 2, State.STARTING)], ids=["older", "starting"]
+)
+def test_what_lacks_in_the_bar_has_the_colour_of_its_cells(updated: int, available: int, like: State) -> None:
+    bar = draw_progress(Picture("default/web", 10, updated, available, ()))
+    light = next(span.style for span in bar.spans if bar.plain[span.start] == "▒")
+    assert light == CELLS[like][1]
+
+
 def test_every_state_has_a_cell_that_can_be_told_without_colours() -> None:
     assert set(CELLS) == set(State)
     assert len({glyph for glyph, _, _ in CELLS.values()}) == len(State)
@@ -89,5 +98,6 @@ def test_the_picture_shows_an_update_half_way_and_needs_nothing_from_elsewhere()
     assert "serves the newest template" in text
     assert "serves an older template" in text
     assert "is starting" in text
+    assert "Back-off restarting failed container" in text
     assert "@font-face" not in text
     assert "url(http" not in text

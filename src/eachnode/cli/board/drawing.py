@@ -90,13 +90,17 @@ def _severity(cell: Cell) -> int:
 
 
 def draw_progress(picture: Picture) -> Text:
-    """Updated and available pods as one bar: what is both is full, what is only one of them is light."""
+    """Updated and available pods as one bar: what is both is full, what is only one of them is light.
+
+    Light in the colour that its cells have: available and not updated is older, updated and not available is starting.
+    """
     total = max(picture.desired, 1)
     done = min(picture.updated, picture.available) * BAR // total
+    lacking = State.OUTDATED if picture.available > picture.updated else State.STARTING
     some = max(picture.updated, picture.available) * BAR // total - done
     counts = f"  {picture.updated}/{picture.desired} updated  {picture.available}/{picture.desired} available"
     rest = BAR - done - some
-    return Text.assemble(("█" * done, "green"), ("▒" * some, "yellow"), ("░" * rest, "bright_black"), counts)
+    return Text.assemble(("█" * done, "green"), ("▒" * some, CELLS[lacking][1]), ("░" * rest, "bright_black"), counts)
 
 
 def _glyph(cell: Cell) -> Text:
