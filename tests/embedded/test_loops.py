@@ -229,6 +229,41 @@ async def test_dependents_follow_their_owner_or_stay_or_go_first_as_asked() -> N
             await cluster.until(settled)
 
 
+async def _own(cluster: World, dependent: str, owner: str) -> None:
+    """Has an object hold back another one that it belongs to."""
+    uid = ((await cluster.get(CONFIG_MAPS, owner)) or {})["metadata"]["uid"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": owner, "uid": uid, "blockOwnerDeletion": True}
+    await cluster.patch(CONFIG_MAPS, dependent, {"metadata": {"ownerReferences": [reference]}})
+
+
+async def test_objects_that_own_one_another_in_a_circle_go_together() -> None:
+    async with world(without=NO_CONTROLLER) as cluster:
+        for name in ("a", "b", "c"):
+            await cluster.create(CONFIG_MAPS, {"metadata": {"name": name}})
+        for dependent, owner in (("b", "a"), ("c", "b"), ("a", "c")):
+            await _own(cluster, dependent, owner)
+        await cluster.delete(CONFIG_MAPS, "a", options=DeleteOptions(propagation_policy="Foreground"))
+
+        async def gone() -> bool:
+            return await _names(cluster) == set()
+
+        await cluster.until(gone)
+
+
+async def test_an_object_that_owns_itself_waits_for_itself_and_stops_nothing_else() -> None:
+    async with world(without=NO_CONTROLLER) as cluster:
+        await cluster.create(CONFIG_MAPS, {"metadata": {"name": "self"}})
+        await _own(cluster, "self", "self")
+        await cluster.delete(CONFIG_MAPS, "self", options=DeleteOptions(propagation_policy="Foreground"))
+        await _family(cluster)
+        await cluster.delete(CONFIG_MAPS, "owner", options=DeleteOptions(propagation_policy="Foreground"))
+
+        async def only_itself() -> bool:
+            return await _names(cluster) == {"self"}
+
+        await cluster.until(only_itself)
+
+
 async def test_an_object_whose_owner_never_was_goes_too() -> None:
     async with world(without=NO_CONTROLLER) as cluster:
         ghost = {

@@ -7,7 +7,7 @@ that is deleted with `orphan`. Mirrors pkg/controller/garbagecollector of Kubern
 The three answers, one for each situation of an object:
 
     judge_dependent   it has owners: does it still have one that stays?
-    judge_owner       it is being deleted in the foreground: who still holds it back?
+    holds_back        its owner is being deleted in the foreground: must that wait for it?
     (an orphaning owner needs no judgement: every dependent is released, then the owner)
 """
 
@@ -92,17 +92,18 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete the object."""
+    """Delete the object; before that, have it hold back none of its owners if `unblocks`."""
 
     propagation: Propagation
     because: str
+    unblocks: bool = False
 
 
 def judge_dependent(
-    item: Owned, owners: Mapping[str, OwnerState], has_blocking_dependents: bool
+    item: Owned, owners: Mapping[str, OwnerState], dependents: Sequence[Owned]
 ) -> Keep | Release | Delete:
-    """What becomes of an object, given how each of its owners (by uid) stands."""
-    if item.is_going and not item.waits_for_dependents:
+    """What becomes of an object that has dependents, given how each of its owners (by uid) stands."""
+    if item.is_going:
         return Keep()  # Its deletion has begun already; finalizers are their owners' business.
     gone = tuple(owner for owner in item.owners if owners[owner.uid] is not OwnerState.STAYS)
     if not gone:
@@ -110,10 +111,10 @@ def judge_dependent(
     names = ", ".join(f"{owner.kind} {owner.name} {owners[owner.uid].value}" for owner in gone)
     if len(gone) < len(item.owners):
         return Release(tuple(owner.uid for owner in gone), because=f"{names}, and another owner stays")
-    if item.is_going:
-        return Keep()
-    waited_for = any(owners[owner.uid] is OwnerState.WAITS for owner in gone)
-    return Delete(_propagation(item, waited_for and has_blocking_dependents), because=f"its owner {names}")
+    in_foreground = bool(dependents) and any(owners[owner.uid] is OwnerState.WAITS for owner in gone)
+    # A dependent that waits as well may own, in the end, what this object waits for: nobody would ever go.
+    is_circle = in_foreground and any(dependent.waits_for_dependents for dependent in dependents)
+    return Delete(_propagation(item, in_foreground), because=f"its owner {names}", unblocks=is_circle)
 
 
 def _propagation(item: Owned, in_foreground: bool) -> Propagation:
@@ -126,8 +127,3 @@ def _propagation(item: Owned, in_foreground: bool) -> Propagation:
 def holds_back(dependent: Owned, owner_uid: str) -> bool:
     """Whether this dependent keeps an owner that waits for its dependents."""
     return any(owner.uid == owner_uid and owner.block_owner_deletion for owner in dependent.owners)
-
-
-def judge_owner(owner: Owned, dependents: Sequence[Owned]) -> bool:
-    """Whether an owner that waits for its dependents may go now."""
-    return not any(holds_back(dependent, owner.metadata.uid) for dependent in dependents)

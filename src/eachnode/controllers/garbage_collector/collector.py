@@ -23,8 +23,8 @@ from eachnode.decisions.garbage import (
     Owned,
     OwnerState,
     Release,
+    holds_back,
     judge_dependent,
-    judge_owner,
 )
 from eachnode.objects.clock import Chance, Clock
 from eachnode.objects.deletion import DeleteOptions, Preconditions
@@ -147,26 +147,37 @@ class GarbageCollector:
             await self._release_dependents(node)
             return
         if node.item.waits_for_dependents:
-            dependents = list(self._graph.dependents(uid))
-            if judge_owner(node.item, [dependent.item for dependent in dependents]):
-                await self._remove_finalizer(node, FOREGROUND)
-                return
-            for dependent in dependents:
-                self._dirty.add(dependent.item.metadata.uid)
-        if node.item.owners:
+            await self._wait_for_dependents(node)
+        elif node.item.owners:
             await self._settle(node)
+
+    async def _wait_for_dependents(self, node: Node) -> None:
+        """Foreground: an owner may go when none of its dependents holds it back; until then they are looked at.
+
+        One that waits itself is not: it comes by itself when its own dependents are gone, and in a circle of owners
+        each would have the other looked at for ever.
+        """
+        uid = node.item.metadata.uid
+        blocking = [each for each in self._graph.dependents(uid) if holds_back(each.item, uid)]
+        if not blocking:
+            await self._remove_finalizer(node, FOREGROUND)
+        for dependent in blocking:
+            if not dependent.item.waits_for_dependents:
+                self._dirty.add(dependent.item.metadata.uid)
 
     async def _settle(self, node: Node) -> None:
         owners = {owner.uid: await self._state_of(owner, node) for owner in node.item.owners}
-        uid = node.item.metadata.uid
-        match judge_dependent(node.item, owners, self._graph.has_dependents(uid)):
+        dependents = [each.item for each in self._graph.dependents(node.item.metadata.uid)]
+        match judge_dependent(node.item, owners, dependents):
             case Keep():
                 return
             case Release(uids, because):
                 log.info("released %s because %s", _name(node), because)
                 await self._drop_owners(node, frozenset(uids))
-            case Delete(propagation, because):
+            case Delete(propagation, because, unblocks):
                 log.info("deleted %s because %s", _name(node), because)
+                if unblocks:
+                    await self._write_owners(node, [_unblocking(owner) for owner in node.item.owners])
                 options = DeleteOptions(
                     propagation_policy=propagation, preconditions=Preconditions(uid=node.item.metadata.uid)
                 )
@@ -208,13 +219,15 @@ class GarbageCollector:
         await self._remove_finalizer(node, ORPHAN)
 
     async def _drop_owners(self, node: Node, uids: frozenset[str]) -> None:
+        await self._write_owners(node, [owner for owner in node.item.owners if owner.uid not in uids])
+
+    async def _write_owners(self, node: Node, owners: Sequence[OwnerReference]) -> None:
         metadata = node.item.metadata
-        kept = [owner.tree() for owner in node.item.owners if owner.uid not in uids]
         body = {
             "metadata": {
                 "uid": metadata.uid,
                 "resourceVersion": metadata.resource_version,
-                "ownerReferences": kept or None,
+                "ownerReferences": [owner.tree() for owner in owners] or None,
             }
         }
         await self._unless_gone(partial(self._patch, node, body))
@@ -243,6 +256,11 @@ class GarbageCollector:
         except (Conflict, Invalid) as error:
             if "UID in the precondition" not in error.message and "metadata.uid" not in error.message:
                 raise
+
+
+def _unblocking(owner: OwnerReference) -> OwnerReference:
+    """The reference to an owner without holding it back."""
+    return msgspec.structs.replace(owner, block_owner_deletion=False) if owner.block_owner_deletion else owner
 
 
 def _name(node: Node) -> str:

@@ -42,10 +42,6 @@ class Graph:
         for dependent in self._dependents.get(uid, ()):
             yield self._nodes[dependent]
 
-    def has_dependents(self, uid: str) -> bool:
-        """Whether any object names this uid as an owner."""
-        return bool(self._dependents.get(uid))
-
     def put(self, resource: Resource, item: Owned) -> None:
         """Take notice of an object, new or changed."""
         uid = item.metadata.uid
