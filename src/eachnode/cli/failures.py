@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import errno
+
 FAILED, CONFIGURATION, UNREACHABLE, INTERNAL, REFUSED = 1, 64, 69, 70, 77
 
 
@@ -24,6 +26,7 @@ class Failure(Exception):
 def explain_failure(error: BaseException) -> tuple[str, int]:
     """The sentence for people and the exit code for scripts."""
     from eachnode.client.credentials import ConfigError
+    from eachnode.objects.explained import Explained
     from eachnode.objects.status import ApiError, Forbidden, Unauthorized, Unreachable
 
     if isinstance(error, BaseExceptionGroup) and error.exceptions:
@@ -32,6 +35,8 @@ def explain_failure(error: BaseException) -> tuple[str, int]:
         return str(error), error.code
     if isinstance(error, ConfigError):
         return str(error), CONFIGURATION
+    if isinstance(error, Explained):
+        return str(error), CONFIGURATION if isinstance(error, ValueError) else FAILED
     if isinstance(error, Unauthorized):
         return (
             f"{error.message}: the server does not know who you are; check the credentials in the kubeconfig",
@@ -50,5 +55,9 @@ def explain_failure(error: BaseException) -> tuple[str, int]:
 
 
 def _os_sentence(error: OSError) -> str:
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return f"{error.filename} is a file, and a directory is needed"
+    if error.errno in (errno.EADDRINUSE, errno.EADDRNOTAVAIL):
+        return f"{error.strerror}; choose another address with --listen (port 0 is any free one)"
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{error.strerror or error}"

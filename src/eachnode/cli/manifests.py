@@ -46,6 +46,9 @@ def _read(path: Path) -> Iterator[Manifest]:
         text = _standard_input() if str(path) == "-" else path.read_text()
         documents = list(yaml.safe_load_all(text))
     except OSError as error:
+        if str(path).startswith(("http:/", "https:/")):
+            fetched = str(path).replace(":/", "://", 1)
+            raise Failure(f"{fetched} is not a file; fetch it first: curl -sL {fetched}", CONFIGURATION) from error
         raise Failure(f"{path}: cannot be read: {error.strerror}", CONFIGURATION) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise Failure(f"{path}: is no YAML: {error}", CONFIGURATION) from error

@@ -46,7 +46,12 @@ def _components(_: click.Context, __: click.Parameter, value: str) -> tuple[Comp
     "--stages", type=click.Path(path_type=Path), multiple=True, help="More stages for simulated pods: chaos.yaml."
 )
 @click.option(
-    "-f", "--filename", "files", type=click.Path(path_type=Path), multiple=True, help="Apply these manifests."
+    "-f",
+    "--filename",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Apply these: files, folders or -.",
 )
 @click.option("--insecure-http", is_flag=True, help="Without TLS; on a loopback address only.")
 @click.option("--plain", is_flag=True, help="Plain lines instead of the live board.")
@@ -80,7 +85,10 @@ def command(
     eachnode up --nodes 100 --timing lifelike
     eachnode up --without controller        # and run the controller you are working on
     """
+    from eachnode.cli.apply import apply_all, files_of
+    from eachnode.cli.failures import CONFIGURATION, Failure
     from eachnode.cli.manifests import read_manifests
+    from eachnode.cli.printing import on_terminal
     from eachnode.cli.running import run, work_until_told
     from eachnode.controllers.kubelet import KubeletOptions, load_stages
     from eachnode.embedded.options import ClusterOptions
@@ -88,7 +96,9 @@ def command(
     from eachnode.runtime.logs import start_logging
 
     start_logging("text", log_level)
-    manifests = read_manifests(files)
+    manifests = read_manifests(list(files_of(files)))
+    if files and not manifests:
+        raise Failure(f"no objects in {', '.join(map(str, files))}", CONFIGURATION)
     template = read_manifests([node_template])[0].tree if node_template else None
     read = [load_stages(path) for path in stages]
     chaos = tuple(layer for layer, _ in read)
@@ -98,16 +108,14 @@ def command(
     )
     options = ClusterOptions(data_dir, components, nodes, template, kubelet)
     serving = ServingOptions(listen[0], listen[1], token, kubeconfig, insecure_http)
-    show_board = not plain and sys.stdout.isatty()
+    show_board = not plain and on_terminal()
 
     async def work() -> None:
-        from eachnode.cli.manifests import apply_manifest
-
         async with serve(options, serving) as served:
             await served.takes_objects()
-            for manifest in manifests:  # Before the nodes are ready: some wait for what is applied, a network agent.
-                resource, document = await apply_manifest(served.cluster.server, manifest)
-                click.echo(f"applied {resource.qualified} {document.tree()['metadata']['name']}")
+            # Before the nodes are ready: some wait for what is applied, a network agent.
+            if await apply_all(served.cluster.server, manifests, "default"):
+                raise Failure("the cluster ends, because not everything could be applied")
             if not await served.ready():
                 click.echo("warning: some nodes are not ready yet", err=True)
             _tell(served)

@@ -24,13 +24,14 @@ import msgspec
 
 from eachnode.decisions.pod_stages.states import PodState, restarts
 from eachnode.decisions.pod_stages.view import Probe, SimulatedNode, SimulatedPod
+from eachnode.objects.explained import Explained
 
 Special = Literal["", "readiness", "termination", "restart-back-off", "pull-back-off"]
 
 _BACK_OFF_FIRST, _BACK_OFF_LONGEST = 10.0, 300.0  # Seconds, for pulls and restarts alike, as a kubelet's.
 
 
-class InvalidStages(ValueError):
+class InvalidStages(Explained, ValueError):
     """A stage file that cannot be understood; the sentence says where and what to write instead."""
 
 

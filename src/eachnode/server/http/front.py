@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import secrets
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eachnode.objects.explained import Explained
 from eachnode.server.api_server import ApiServer
 from eachnode.server.http.authentication import Authenticator, tokens_from_file
 from eachnode.server.http.authority import FrontAuthority
@@ -35,6 +37,10 @@ LOOKS_AT_CERTIFICATES_EVERY = 6 * 3600.0
 _EVERYWHERE = ("", "*", "0.0.0.0", "::")  # noqa: S104  # compared with; TLS is a must there
 
 
+class InvalidOptions(Explained, ValueError):
+    """Options of the server that cannot be; the sentence says why, and what can."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
     """Where and how to listen."""
@@ -50,21 +56,21 @@ class HttpOptions:
     patience: Patience = field(default_factory=Patience)
 
     def check(self) -> None:
-        """Raises ValueError for what cannot be."""
+        """Raises InvalidOptions for what cannot be."""
         if self.insecure_http and not is_loopback(self.host):
-            raise ValueError(
+            raise InvalidOptions(
                 f"refusing to listen at {self.host} without TLS: anybody on the network could read the admin's token; "
                 "listen at 127.0.0.1 or leave TLS on"
             )
         if not self.insecure_http and self.data_dir is None:
-            raise ValueError("TLS needs a data directory to keep its certificates in")
+            raise InvalidOptions("TLS needs a data directory to keep its certificates in")
 
 
 class Front:
     """Serves an ApiServer over HTTP."""
 
     def __init__(self, api: ApiServer, options: HttpOptions) -> None:
-        """Raises ValueError for options that cannot be."""
+        """Raises InvalidOptions for options that cannot be."""
         options.check()
         self.api = api
         self._state = state = ClusterState(api)
@@ -111,14 +117,18 @@ class Front:
         context = self._context = self._tls()
         await self._state.ensure_default_roles()
         self._listener = Listener(self._handler(), options.patience)
-        self._server = await asyncio.get_running_loop().create_server(
-            self._listener,
-            None if options.host in _EVERYWHERE else options.host.strip("[]"),
-            options.port,
-            ssl=context,
-            backlog=1024,
-            ssl_handshake_timeout=options.patience.head if context else None,
-        )
+        try:
+            self._server = await asyncio.get_running_loop().create_server(
+                self._listener,
+                None if options.host in _EVERYWHERE else options.host.strip("[]"),
+                options.port,
+                ssl=context,
+                backlog=1024,
+                ssl_handshake_timeout=options.patience.head if context else None,
+            )
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(error.errno, f"cannot listen at {options.host}:{options.port}: {why}") from error
         port = self._server.sockets[0].getsockname()[1]
         self.url = f"{'https' if context else 'http'}://{_reachable(options.host)}:{port}"
         if context is not None:

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from eachnode.objects.explained import Explained
+
 Synchronous = Literal["NORMAL", "FULL"]
 _APPLICATION = 0x6561636E  # "eacn": marks the file as ours.
 _FORMAT = 1
@@ -35,7 +37,7 @@ class Row(NamedTuple):
     body: bytes
 
 
-class StoreError(Exception):
+class StoreError(Explained):
     """The data directory cannot be used; the sentence says why."""
 
 
