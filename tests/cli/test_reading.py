@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from eachnode.cli.get import tables
+from eachnode.cli.main import cli
 from tests.cli.commands import ok, run
 from tests.cli.golden import assert_golden
 from tests.processes import PROGRAM, Server, started
@@ -214,3 +215,43 @@ def test_somebody_who_may_not_is_told_what_is_missing(server: Server, tmp_path: 
         assert said.code == 77
         assert "cannot" in said.err
         assert "ask for this permission" in said.err
+
+
+def test_a_name_that_is_elsewhere_is_said_to_be_there() -> None:
+    said = run("why", "ds/nginx-ds", "-n", "kube-system")
+    assert said.err == (
+        "error: there is no DaemonSet 'nginx-ds' in namespace kube-system; there is one in default: write -n default\n"
+    )
+    assert "there is no namespace 'defalt'; did you mean 'default'?" in run("get", "ds/nginx", "-n", "defalt").err
+
+
+@pytest.mark.parametrize("words", ["ds/nginx-ds", "ds nginx-ds", "nginx-ds", "daemonset.apps nginx-ds"])
+@pytest.mark.parametrize("command", ["why", "rollout status", "rollout history", "top", "events"])
+def test_one_daemonset_is_named_as_kubectl_lets_one_name_it(command: str, words: str) -> None:
+    ok(*command.split(), *words.split())
+
+
+def test_of_two_names_one_is_too_many() -> None:
+    said = run("why", "nginx-ds", "other", "more")
+    assert said.code == 2
+    assert "one DaemonSet is meant, and this names more: nginx-ds other more" in said.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("why ds/n", ["ds/nginx-ds"]),
+        ("rollout status ds/", ["ds/nginx-ds"]),
+        ("why -n kube-system ds/", []),
+        ("why -n def", ["default"]),
+        ("why --node node-", ["node-1", "node-2", "node-3"]),
+        ("why --context each", ["eachnode"]),
+        ("why --kubeconfig /nowhere ds/", []),
+    ],
+)
+def test_names_are_completed_from_the_cluster(typed: str, offered: list[str]) -> None:
+    from click.shell_completion import ShellComplete
+
+    *words, last = typed.split(" ")
+    found = ShellComplete(cli, {}, "eachnode", "_EACHNODE_COMPLETE").get_completions(words, last)
+    assert [item.value for item in found] == offered

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eachnode.cli.failures import Failure
-from eachnode.cli.targets import Target, parse_daemonsets, parse_kind, parse_target, parse_targets
+from eachnode.cli.targets import Target, nearest, parse_daemonsets, parse_kind, parse_target, parse_targets
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 
 
@@ -46,3 +46,11 @@ def test_what_names_nothing_is_refused(word: str) -> None:
 def test_another_kind_is_no_daemonset() -> None:
     with pytest.raises(Failure, match="Pod x is no DaemonSet; write ds/NAME"):
         parse_daemonsets(["pods", "x"])
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("fluentt", "fluentd"), ("expo", "node-exporter"), ("ex", ""), ("zzz", ""), ("fluentd", "fluentd")],
+)
+def test_the_nearest_name_is_spelled_alike_or_longer(name: str, meant: str) -> None:
+    assert nearest(name, ["fluentd", "node-exporter", "fluentd-2"]) == meant

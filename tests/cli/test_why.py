@@ -22,7 +22,7 @@ from eachnode.client.intercepting import Intercepting
 from eachnode.controllers.kubelet import KubeletOptions
 from eachnode.decisions.pod_stages.stages import read_stages
 from eachnode.objects.document import Document
-from eachnode.objects.resources import DAEMON_SETS, NODES, PODS, RESOURCE_QUOTAS, Resource
+from eachnode.objects.resources import DAEMON_SETS, EVENTS, NODES, PODS, RESOURCE_QUOTAS, Resource
 from eachnode.objects.status import Forbidden
 from eachnode.objects.watching import Page
 from eachnode.runtime.clock import SystemClock
@@ -223,6 +223,39 @@ class FixedDoor:
         return Page(page, "1", str(start + 500) if start + 500 < len(texts) else "")
 
 
+async def test_a_quota_that_is_spent_is_named_with_its_way_out() -> None:
+    async with world(nodes=3) as it:
+        quota = {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}}
+        await it.create(RESOURCE_QUOTAS, quota)
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        await asyncio.sleep(120)  # Long enough for the events to be gathered into one.
+        said = await why(it)
+        assert "2  cannot start: its pod could not be created\n" in said
+        assert 'ago): pods "d-' in said
+        assert "→ raise the ResourceQuota few of namespace default" in said
+
+
+async def test_what_a_pod_waits_for_is_read_from_its_newest_event() -> None:
+    stages = read_stages(yaml.safe_load(CHAOS))
+    async with world(nodes=3, kubelet=KubeletOptions(chaos=(stages,))) as it:
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        await asyncio.sleep(20)
+        (waits,) = [tree for tree in await it.pods(labels="app=d") if tree["spec"].get("nodeName") == "node-3"]
+        assert "pulling image" in await why(it, node="node-3")
+        event = {
+            "metadata": {"name": "e"},
+            "involvedObject": {"kind": "Pod", **{key: waits["metadata"][key] for key in ("name", "namespace", "uid")}},
+            "type": "Warning",
+            "reason": "FailedMount",
+            "message": 'MountVolume.SetUp failed for volume "v": configmap "x" not found',
+            "lastTimestamp": "2026-01-01T01:00:00Z",
+        }
+        await it.create(EVENTS, event)
+        said = await why(it, node="node-3")
+        assert "cannot start: container c cannot be started: FailedMount" in said
+        assert 'configmap "x" not found' in said
+
+
 def large_cluster(size: int, *, placed: bool = True) -> FixedDoor:
     """So many nodes, on all but one in a hundred a serving pod; there it crashes. Or no pod was placed."""
     labels = {"app": "d"}
@@ -264,18 +297,18 @@ def large_cluster(size: int, *, placed: bool = True) -> FixedDoor:
 
 async def test_five_thousand_nodes_are_explained_within_two_seconds() -> None:
     door = large_cluster(5000)
-    began = time.perf_counter()
+    began = time.process_time()
     text = await answer(door, SystemClock(), "ds/d", "ns")  # type: ignore[arg-type]  # it does not write
-    assert time.perf_counter() - began < 2.0
+    assert time.process_time() - began < 2.0
     assert "50  crash-looping" in text
     assert "4950  outdated" in text
 
 
 async def test_five_thousand_pods_without_a_node_are_explained_within_two_seconds() -> None:
     door = large_cluster(5000, placed=False)
-    began = time.perf_counter()
+    began = time.process_time()
     text = await answer(door, SystemClock(), "ds/d", "ns")  # type: ignore[arg-type]  # it does not write
-    assert time.perf_counter() - began < 2.0
+    assert time.process_time() - began < 2.0
     assert "5000  pending: Too many pods" in text
 
 

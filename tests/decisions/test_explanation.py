@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from eachnode.decisions import explanation, explanation_of_rollouts
 from eachnode.decisions.explanation import Scene, explain_fleet, replay_failures
-from eachnode.decisions.explanation_of_pods import NodeTold, PodTold
+from eachnode.decisions.explanation_views import NodeTold, PodTold, Word
 from eachnode.decisions.explanation_words import Answer, Kind, Reason
 from eachnode.decisions.plan import decide
 from eachnode.decisions.scheduling import Fact, Holder, host_ports, survey
@@ -38,6 +38,7 @@ CRASHES: Tree = {
     "lastState": {"terminated": {"exitCode": 3, "reason": "Error", "finishedAt": timestamp(START - 7)}},
     "restartCount": 4,
 }
+RUNS_AGAIN: Tree = {**CRASHES, "state": {"running": {"startedAt": timestamp(START - 5)}}}
 NO_IMAGE: Tree = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}
 PULLS: Tree = {"state": {"waiting": {"reason": "ContainerCreating"}}}
 NO_CONFIG: Tree = {"state": {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "s" not found'}}}
@@ -47,6 +48,7 @@ CONTAINERS: dict[str, tuple[Tree, Kind]] = {
     "pulls": (PULLS, Kind.PULLING),
     "no config": (NO_CONFIG, Kind.BLOCKED),
     "runs": (RUNS, Kind.STARTING),
+    "runs between crashes": (RUNS_AGAIN, Kind.CRASHING),
 }
 
 
@@ -74,13 +76,13 @@ class Ground:
         return {answer.node: answer for answer in explain_fleet(self.scene)}
 
 
-def pod_told(given: Pod, container: str | None = None, **spec: Any) -> PodTold:
+def pod_told(given: Pod, container: str | None = None, status: Tree | None = None, **spec: Any) -> PodTold:
     """The pod with what else it tells of itself."""
     statuses = [{"name": "c", "image": "i:1", **CONTAINERS[container][0]}] if container else []
     tree = {
         "metadata": msgspec.to_builtins(given.metadata),
         "spec": {"nodeName": given.spec.node_name, "containers": [{"name": "c"}], **spec},
-        "status": {"phase": given.status.phase, "containerStatuses": statuses},
+        "status": {"phase": given.status.phase, "containerStatuses": statuses, **(status or {})},
     }
     if not given.spec.node_name and given.spec.pin:
         terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [given.spec.pin]}]}]
@@ -408,10 +410,12 @@ def test_a_failed_pod_says_when_it_is_replaced() -> None:
 
 def test_a_pod_that_could_not_be_created_says_what_the_server_said() -> None:
     scene = on_one_node().scene
-    refused = Scene(scene.daemonset, scene.fleet, NO_HISTORY, START, failed_create='pods "d-x" is forbidden: quota')
+    said = 'pods "d-x" is forbidden: exceeded quota: few, requested: pods=1, used: pods=3, limited: pods=3'
+    refused = Scene(scene.daemonset, scene.fleet, NO_HISTORY, START, failed_create=said, failed_create_at=START - 9)
     answer = next(iter(explain_fleet(refused)))
-    assert answer.kind is Kind.BLOCKED
-    assert "quota" in answer.because
+    assert (answer.kind, answer.summary) == (Kind.BLOCKED, "its pod could not be created")
+    assert answer.because == f"it was tried last at 2025-12-31T23:59:51Z (9s ago): {said}"
+    assert answer.reasons[0].remedy.startswith("raise the ResourceQuota few of namespace ns, or free what counts")
 
 
 def test_a_surging_node_says_which_pod_stays_until_when() -> None:
@@ -419,6 +423,134 @@ def test_a_surging_node_says_which_pod_stays_until_when() -> None:
     answer = only(on_one_node(daemonset(strategy=rolling(0, 1)), *pods, containers={"uid-new": "pulls"}))
     assert answer.kind is Kind.PULLING
     assert "old of revision old stays until new is available" in answer.because
+
+
+STARTED: Tree = {"started": True}
+READY_PROBE: Tree = {"readinessProbe": {"httpGet": {"path": "/", "port": 80}}}
+
+
+def told_alone(given: Pod, told: PodTold, *, word: Word | None = None, at: Node | None = None) -> Answer:
+    """The answer for one pod that tells this of itself, on a node that is ready."""
+    at = at or node("n1")
+    fleet = fleet_of(daemonset(), [at], [given])
+    words = {given.uid: word} if word else {}
+    scene = Scene(daemonset(), fleet, NO_HISTORY, START, {"n1": node_told(at)}, {given.uid: told}, words=words)
+    return next(iter(explain_fleet(scene)))
+
+
+@pytest.mark.parametrize(
+    ("written", "status", "said"),
+    [
+        ({}, {}, "its containers run, it is not ready"),
+        (READY_PROBE, {}, "container c runs, its readiness probe has not passed"),
+        ({"startupProbe": {}}, {"started": False}, "container c runs, its startup probe has not passed"),
+        (
+            {**READY_PROBE, "startupProbe": {}},
+            {"started": True},
+            "container c runs, its readiness probe has not passed",
+        ),
+    ],
+)
+def test_a_probe_is_blamed_only_if_there_is_one(written: Tree, status: Tree, said: str) -> None:
+    unready = pod("p", ready=False)
+    statuses = [{"name": "c", "image": "i:1", **RUNS, **status}]
+    told = pod_told(unready, status={"containerStatuses": statuses}, containers=[{"name": "c", **written}])
+    assert told_alone(unready, told).summary == said
+
+
+def test_a_container_that_runs_between_crashes_is_in_a_crash_loop_still() -> None:
+    unready = pod("p", ready=False)
+    answer = only(on_one_node(None, unready, containers={unready.uid: "runs between crashes"}))
+    assert answer.because == (
+        "container c ended with exit code 3 at 2025-12-31T23:59:53Z (7s ago), restarted 4 times so far; "
+        "it runs again since 2025-12-31T23:59:55Z (5s ago), and is not ready yet"
+    )
+
+
+@pytest.mark.parametrize(
+    ("since", "restarts", "kind"), [(5, 1, Kind.STARTING), (5, 2, Kind.CRASHING), (601, 2, Kind.STARTING)]
+)
+def test_one_restart_is_no_loop_and_an_old_one_is_forgotten(since: float, restarts: int, kind: Kind) -> None:
+    unready = pod("p", ready=False)
+    status = {**RUNS_AGAIN, "restartCount": restarts, "state": {"running": {"startedAt": timestamp(START - since)}}}
+    told = pod_told(unready, status={"containerStatuses": [{"name": "c", "image": "i:1", **status}]})
+    assert told_alone(unready, told).kind is kind
+
+
+def test_a_pod_that_serves_says_that_it_crashed_of_late() -> None:
+    serving = pod("p")
+    answer = told_alone(serving, pod_told(serving, "runs between crashes"))
+    assert (answer.kind, answer.summary) == (Kind.RUNNING, "runs the newest template, after a crash")
+    assert answer.because.endswith("restarted 4 times so far")
+    assert told_alone(serving, pod_told(serving, "runs")).reasons == ()
+
+
+def test_a_single_restart_is_told_in_the_singular() -> None:
+    serving = pod("p")
+    status = {"containerStatuses": [{"name": "c", "image": "i:1", **RUNS_AGAIN, "restartCount": 1}]}
+    assert told_alone(serving, pod_told(serving, status=status)).because.endswith("restarted once so far")
+
+
+def test_what_the_kubelet_said_last_tells_what_a_pod_waits_for() -> None:
+    unready = pod("p", ready=False)
+    lacks = Word(True, "FailedMount", 'MountVolume.SetUp failed for volume "v": configmap "x" not found')
+    answer = told_alone(unready, pod_told(unready, "pulls"), word=lacks)
+    assert (answer.kind, answer.summary) == (Kind.BLOCKED, "container c cannot be started: FailedMount")
+    assert 'configmap "x" not found' in answer.because
+    pulling = Word(False, "Pulling", 'Pulling image "i:1"')
+    assert told_alone(unready, pod_told(unready, "pulls"), word=pulling).kind is Kind.PULLING
+
+
+def test_a_probe_that_failed_is_told_with_what_it_got() -> None:
+    unready = pod("p", ready=False)
+    told = pod_told(unready, "runs", containers=[{"name": "c", **READY_PROBE}])
+    refused = Word(True, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
+    assert (
+        "its readiness probe has not passed (Readiness probe failed: HTTP"
+        in told_alone(unready, told, word=refused).because
+    )
+
+
+@pytest.mark.parametrize(("policy", "said"), [(None, "init container s runs"), ("Always", "container c runs, its ")])
+def test_an_init_container_that_runs_is_what_the_others_wait_for_unless_it_is_a_sidecar(
+    policy: str | None, said: str
+) -> None:
+    unready = pod("p", ready=False)
+    first = {"name": "s", "image": "i:1", "ready": policy is not None, **RUNS}
+    status = {"initContainerStatuses": [first], "containerStatuses": [{"name": "c", "image": "i:1", **RUNS}]}
+    written: Tree = {
+        "containers": [{"name": "c", **READY_PROBE}],
+        "initContainers": [{"name": "s", "restartPolicy": policy}],
+    }
+    assert told_alone(unready, pod_told(unready, status=status, **written)).summary.startswith(said)
+
+
+def test_a_pod_that_was_preempted_says_so_while_it_leaves() -> None:
+    going = pod("p", going=True)
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": "default-scheduler: preempting to accommodate a higher priority pod",
+    }
+    answer = told_alone(going, pod_told(going, status={"conditions": [condition]}))
+    assert answer.kind is Kind.LEAVING
+    assert "had to leave (PreemptionByScheduler: default-scheduler: preempting" in answer.because
+
+
+@pytest.mark.parametrize("pods", [(), (pod("p", ready=False),)])
+def test_a_node_that_is_tainted_because_it_is_not_ready_is_called_so(pods: tuple[Pod, ...]) -> None:
+    unreachable = node("n1", ["node.kubernetes.io/unreachable:NoSchedule"])
+    ground = Ground(daemonset(), {"n1": unreachable}, pods, dark={"n1"})
+    answer = only(ground)
+    assert answer.kind is Kind.NODE_NOT_READY
+    assert answer.because.startswith("node n1 is not ready since")
+    assert answer.reasons[1].remedy.endswith("or make the node ready, and the taint goes")
+    ground.dark = set()  # The taint is there still: it alone is the reason then.
+    assert only(ground).kind in (Kind.REFUSED, Kind.LINGERING)
+    tainted_besides = node("n1", ["node.kubernetes.io/unreachable:NoSchedule", "a:NoSchedule"])
+    other = Ground(daemonset(), {"n1": tainted_besides}, pods, dark={"n1"})
+    assert only(other).kind in (Kind.REFUSED, Kind.LINGERING)
 
 
 def test_a_scheduling_gate_is_named() -> None:

@@ -40,7 +40,10 @@ def test_it_ends_and_tells_of_every_node_that_is_gained_or_lost(
     run_before = {name for name, each in nodes.items() if judge(old, each).should_run}
     run_after = {name for name, each in nodes.items() if judge(new, each).should_run}
     assert {change.node for change in found.gained} == run_after - run_before
-    assert {change.node for change in found.lost} == run_before - run_after
+    lost = {change.node for change in found.lost}
+    suffered = lost - (run_before - run_after)  # Nodes that kept a pod, though none would have been started there.
+    assert lost - suffered == run_before - run_after
+    assert suffered <= {each.target for each in before_of(owner, chosen).pods} - run_after - run_before
     assert all(change.because for change in (*found.gained, *found.lost, *found.left))
     for change in found.gained:
         event("gained")
@@ -138,3 +141,23 @@ def test_a_pod_that_leaves_already_is_taken_to_be_gone_unless_its_node_is_dead()
     assert pod_told(going).metadata.deletion_timestamp
     assert preview(Before(changed, nodes, (going,)), changed, START).creates == 1
     assert preview(Before(changed, nodes, (going,)), changed, START, {"n1"}).creates == 0
+
+
+def test_a_pod_that_was_only_suffered_goes_with_the_update_and_that_is_told() -> None:
+    nodes = {"n1": node("n1"), "n2": node("n2", ["a:NoSchedule"])}
+    pods = tuple(pod(f"p-{name}", name, revision=OLD, ready=START - 60) for name in nodes)
+    (lost,) = preview(Before(daemonset(), nodes, pods), daemonset(), START).lost
+    assert lost.node == "n2"
+    assert lost.because == "taint a:NoSchedule is not tolerated; its pod goes, and none comes in its place"
+    on_delete = daemonset(strategy={"type": "OnDelete"})
+    assert preview(Before(on_delete, nodes, pods), on_delete, START).lost == []
+
+
+def test_a_node_that_is_lost_keeps_its_pod_only_if_nothing_deletes_it() -> None:
+    nodes = {"n1": node("n1", ["a:NoSchedule"])}
+    pods = (pod("p-n1", "n1", revision=OLD, ready=START - 60),)
+    tolerant = daemonset(template={"tolerations": [{"key": "a", "operator": "Exists"}]})
+    (lost,) = preview(Before(tolerant, nodes, pods), daemonset(), START).lost
+    assert lost.because == "taint a:NoSchedule is not tolerated"
+    (kept,) = preview(Before(tolerant, nodes, pods), daemonset(strategy={"type": "OnDelete"}), START).lost
+    assert kept.because == "taint a:NoSchedule is not tolerated; its pod may stay"

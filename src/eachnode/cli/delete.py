@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eachnode.cli import completing
 from eachnode.cli.failures import FAILED, Failure
 from eachnode.cli.options import DURATION, KubectlCommand, cluster_options, dry_run_option, namespace_option
 from eachnode.cli.printing import tried
@@ -74,7 +75,7 @@ class Manner:
 
 
 @click.command("delete", cls=KubectlCommand, short_help="Delete DaemonSets, pods, nodes.")
-@click.argument("words", nargs=-1, metavar="KIND/NAME…")
+@click.argument("words", nargs=-1, shell_complete=completing.daemonsets, metavar="KIND/NAME…")
 @click.option(
     "-f", "--filename", "paths", type=click.Path(path_type=Path), multiple=True, help="What these files hold."
 )

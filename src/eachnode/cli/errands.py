@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from eachnode.cli.failures import Failure
 from eachnode.cli.targets import unknown
 from eachnode.client.door import Door
+from eachnode.decisions.explanation_words import and_others
 from eachnode.objects.document import Document
 from eachnode.objects.meta import MetadataOnly
-from eachnode.objects.resources import Resource
-from eachnode.objects.status import NotFound
+from eachnode.objects.resources import NAMESPACES, Resource
+from eachnode.objects.status import Forbidden, NotFound
 
 if TYPE_CHECKING:
     from eachnode.client.cluster import Cluster
@@ -56,8 +58,35 @@ async def find(door: Door, resource: Resource, name: str, namespace: str) -> Doc
     try:
         return await door.get(resource, name, where)
     except NotFound as error:
-        names = [document.read(MetadataOnly).metadata.name async for document in each(door, resource, where)]
-        raise unknown(resource.kind, name, names, f" in namespace {where}" if where else "") from error
+        raise await _not_there(door, resource, name, where) from error
+
+
+async def _not_there(door: Door, resource: Resource, name: str, namespace: str) -> Failure:
+    """What to say of an object that is not there: where its namesake is, or which name was probably meant."""
+    where = f" in namespace {namespace}" if namespace else ""
+    try:
+        names = await _names(door, resource, namespace)
+        if namespace and (elsewhere := await _namespaces_with(door, resource, name)):
+            hint = f"there is one in {and_others(elsewhere)}: write -n {elsewhere[0]}"
+            return Failure(f"there is no {resource.kind} {name!r}{where}; {hint}")
+        if namespace and not names and namespace not in (known := await _names(door, NAMESPACES, "")):
+            return unknown("namespace", namespace, known)
+    except Forbidden:
+        return Failure(f"there is no {resource.kind} {name!r}{where}")
+    return unknown(resource.kind, name, names, where)
+
+
+async def _names(door: Door, resource: Resource, namespace: str) -> list[str]:
+    return [document.read(MetadataOnly).metadata.name async for document in each(door, resource, namespace)]
+
+
+async def _namespaces_with(door: Door, resource: Resource, name: str) -> list[str]:
+    """The namespaces in which there is an object of that name; none when we may not know."""
+    try:
+        documents = [document async for document in each(door, resource, fields=f"metadata.name={name}")]
+    except Forbidden:
+        return []
+    return sorted(document.read(MetadataOnly).metadata.namespace for document in documents)
 
 
 def told_name(resource: Resource, name: str) -> str:

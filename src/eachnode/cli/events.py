@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from eachnode.cli.failures import Failure
-from eachnode.cli.options import KubectlCommand, cluster_options, namespace_options
+from eachnode.cli.options import KubectlCommand, cluster_options, namespace_options, optional_daemonset_argument
 from eachnode.cli.printing import in_columns, output_option, structured, table
 from eachnode.objects.clock import seconds
 from eachnode.objects.meta import Metadata
@@ -27,6 +27,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     kind: str = ""
     namespace: str = ""
     name: str = ""
+    uid: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind.lower()}/{self.name}"
@@ -81,14 +82,14 @@ class Event(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 @click.command("events", cls=KubectlCommand, short_help="What was told of a DaemonSet and its pods.")
-@click.argument("target", required=False, metavar="[ds/NAME]")
+@optional_daemonset_argument
 @click.option("--types", default="", metavar="TYPE,…", help="Only of these types: Normal, Warning.")
 @click.option("-w", "--watch", type=bool, default=False, metavar="true|false", help="Go on with new ones.")
 @output_option("json", "yaml", "name")
 @namespace_options
 @cluster_options
 def command(
-    target: str | None,
+    daemonset: str,
     types: str,
     watch: bool,
     output: str | None,
@@ -109,14 +110,14 @@ def command(
 
     if watch and output:
         raise Failure("--watch shows lines; leave out -o")
-    if target and all_namespaces:
+    if daemonset and all_namespaces:
         raise Failure("a name is looked for in one namespace; leave out -A or the name")
 
     async def act(door: Door, where: str) -> None:
         place = "" if all_namespaces else where
-        wanted = await wanted_events(door, target, place, types)
+        wanted = await wanted_events(door, daemonset, place, types)
         if not await show_events(door, place, wanted, output, SystemClock().now()):
-            what = f" about {target}" if target else ""
+            what = f" about {daemonset}" if daemonset else ""
             click.echo(f"no events{what} in {f'namespace {place}' if place else 'any namespace'}", err=True)
         if watch:
             async for event in new_events(door, place, wanted):
@@ -125,7 +126,7 @@ def command(
     errand(kubeconfig, context, namespace, act)
 
 
-async def wanted_events(door: Door, target: str | None, namespace: str, types: str) -> Callable[[Event], bool]:
+async def wanted_events(door: Door, target: str, namespace: str, types: str) -> Callable[[Event], bool]:
     """Whether an event is wanted: by its type, and by what it is about."""
     kinds = {each.strip().lower() for each in types.split(",") if each.strip()}
     if kinds - {"normal", "warning"}:

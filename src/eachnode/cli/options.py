@@ -7,13 +7,44 @@ from typing import Any, ClassVar, TypeVar
 
 import click
 
+from eachnode.cli import completing
+
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def daemonset_argument(command: Command, *, required: bool = True) -> Command:
+    """The one DaemonSet that a command is about: `ds/NAME`, `ds NAME` or `NAME`; it arrives as one word."""
+    return click.argument(
+        "daemonset",
+        nargs=-1,
+        required=required,
+        metavar="ds/NAME" if required else "[ds/NAME]",
+        callback=_in_one_word,
+        shell_complete=completing.daemonsets,
+    )(command)
+
+
+def optional_daemonset_argument(command: Command) -> Command:
+    """The same, for commands that can do without; an empty word then."""
+    return daemonset_argument(command, required=False)
+
+
+def _in_one_word(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> str:  # noqa: ARG001 click's signature
+    if len(words) > 2 or (len(words) == 2 and "/" in "".join(words)):
+        raise click.UsageError(f"one DaemonSet is meant, and this names more: {' '.join(words)}", ctx)
+    return "/".join(words)
 
 
 def cluster_options(command: Command) -> Command:
     """`--kubeconfig` and `--context`: which cluster, and as whom."""
     for option in (
-        click.option("--context", default=None, metavar="NAME", help="The context in the kubeconfig to use."),
+        click.option(
+            "--context",
+            default=None,
+            metavar="NAME",
+            shell_complete=completing.contexts,
+            help="The context in the kubeconfig to use.",
+        ),
         click.option(
             "--kubeconfig",
             default=None,
@@ -34,9 +65,14 @@ def namespace_options(command: Command) -> Command:
 
 def namespace_option(command: Command) -> Command:
     """`-n`: in which namespace."""
-    return click.option("-n", "--namespace", default=None, metavar="NAME", help="The namespace; else the context's.")(
-        command
-    )
+    return click.option(
+        "-n",
+        "--namespace",
+        default=None,
+        metavar="NAME",
+        shell_complete=completing.namespaces,
+        help="The namespace; else the context's.",
+    )(command)
 
 
 def log_options(command: Command) -> Command:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from eachnode.cli.failures import Failure
-from eachnode.cli.options import cluster_options, namespace_option
+from eachnode.cli.options import cluster_options, namespace_option, optional_daemonset_argument
 from eachnode.cli.printing import output_option
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NOTHING_TO_DO, CHANGES = 0, 2
 
 
 @click.command("plan", short_help="What a change would do, before it is done.")
-@click.argument("daemonset", required=False, metavar="[ds/NAME]")
+@optional_daemonset_argument
 @click.option(
     "-f", "--filename", "files", type=click.Path(path_type=Path), multiple=True, help="What `apply` would be given."
 )
@@ -35,7 +35,7 @@ NOTHING_TO_DO, CHANGES = 0, 2
 @output_option("json", "yaml")
 @cluster_options
 def command(
-    daemonset: str | None,
+    daemonset: str,
     files: tuple[Path, ...],
     images: tuple[str, ...],
     forecast: bool,
@@ -64,7 +64,7 @@ def command(
             SystemClock(),
             where,
             files=files,
-            daemonset=daemonset or "",
+            daemonset=daemonset,
             images=images,
             forecast=forecast,
         )

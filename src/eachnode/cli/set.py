@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eachnode.cli import completing
 from eachnode.cli.failures import Failure
 from eachnode.cli.options import KubectlCommand, cluster_options, dry_run_option, namespace_option
 from eachnode.cli.printing import tried
@@ -28,7 +29,9 @@ def command() -> None:
 
 
 @command.command("image", cls=KubectlCommand, short_help="Give containers other images.")
-@click.argument("words", nargs=-1, required=True, metavar="ds/NAME… CONTAINER=IMAGE…")
+@click.argument(
+    "words", nargs=-1, required=True, metavar="ds/NAME… CONTAINER=IMAGE…", shell_complete=completing.daemonsets
+)
 @click.option("--cause", default="", metavar="TEXT", help="What `rollout history` is to tell as the reason.")
 @dry_run_option
 @namespace_option

@@ -25,6 +25,8 @@ def _names(resource: Resource) -> set[str]:
     return {*plain, *_SHORT[resource], *(dotted if resource.group else ())}
 
 
+ENOUGH_OF_A_NAME = 3  # Letters of a name by which the whole of it is guessed.
+
 KINDS: dict[str, Resource] = {name: resource for resource in _SHORT for name in sorted(_names(resource))}
 
 
@@ -82,10 +84,12 @@ def parse_daemonset(text: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Of the known names the one that was probably meant; empty when none is near."""
+    """Of the known names the one that was probably meant: spelled alike, or longer; empty when none is near."""
     import difflib
 
-    return next(iter(difflib.get_close_matches(name, list(known), n=1)), "")
+    names = sorted(known, key=len)
+    longer = (each for each in names if len(name) >= ENOUGH_OF_A_NAME and name in each)
+    return next(iter([*difflib.get_close_matches(name, names, n=1), *longer]), "")
 
 
 def unknown(what: str, name: str, known: Iterable[str], where: str = "") -> Failure:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from eachnode.cli.options import cluster_options, namespace_options
+from eachnode.cli.options import cluster_options, namespace_options, optional_daemonset_argument
 from eachnode.cli.printing import output_option
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ _WIDE = (*_HEADER, "CPU/POD", "MEMORY/POD", "POD PLACES%")
 
 
 @click.command("top", short_help="What DaemonSets cost on each class of node.")
-@click.argument("daemonset", required=False, metavar="[ds/NAME]")
+@optional_daemonset_argument
 @namespace_options
 @output_option("json", "yaml", "wide")
 @cluster_options
 def command(
-    daemonset: str | None,
+    daemonset: str,
     namespace: str | None,
     all_namespaces: bool,
     output: str | None,
@@ -40,7 +40,7 @@ def command(
     from eachnode.cli.errands import errand
 
     async def ask(door: Door, where: str) -> str:
-        return await answer(door, "" if all_namespaces else where, daemonset=daemonset or "", output=output)
+        return await answer(door, "" if all_namespaces else where, daemonset=daemonset, output=output)
 
     click.echo(errand(kubeconfig, context, namespace, ask))
 

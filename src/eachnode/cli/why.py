@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eachnode.cli.options import cluster_options, namespace_option
+from eachnode.cli import completing
+from eachnode.cli.options import cluster_options, daemonset_argument, namespace_option
 from eachnode.cli.printing import output_option
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @click.command("why", short_help="What is so on each node, and why.")
-@click.argument("daemonset", metavar="ds/NAME")
-@click.option("--node", default="", metavar="NAME", help="Of this node only, in full.")
+@daemonset_argument
+@click.option("--node", default="", metavar="NAME", shell_complete=completing.nodes, help="Of this node only, in full.")
 @namespace_option
 @output_option("json", "yaml", "wide")
 @cluster_options

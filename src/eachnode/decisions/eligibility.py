@@ -35,6 +35,7 @@ class Objection:
     because: str
     evicts: bool  # Whether a pod that is already here must leave too.
     remedy: str  # What would take the objection away.
+    passes: bool = False  # It goes by itself when the node is ready again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +123,17 @@ def _fails_required_affinity(placement: Placement, node: Node) -> Iterator[Objec
 def _has_untolerated_taints(placement: Placement, node: Node) -> Iterator[Objection]:
     for taint in untolerated(node.taints, placement.tolerations):
         if taint.repels:
+            passes = taint.key in _TAINTS_OF_TROUBLE
+            otherwise = "make the node ready, and the taint goes" if passes else "remove the taint from the node"
             yield Objection(
                 f"taint {taint} is not tolerated",
                 evicts=taint.expels,
-                remedy=f"add a toleration of {taint} to the pod template, or remove the taint from the node",
+                remedy=f"add a toleration of {taint} to the pod template, or {otherwise}",
+                passes=passes,
             )
+
+
+_TAINTS_OF_TROUBLE = (NOT_READY, UNREACHABLE, NETWORK_UNAVAILABLE)  # Put there, and taken off, by who watches nodes.
 
 
 _QUESTIONS = (_names_another_node, _lacks_selected_labels, _fails_required_affinity, _has_untolerated_taints)

@@ -7,13 +7,15 @@ is added is what the objects tell of themselves: conditions of nodes, states of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from eachnode.decisions.eligibility import Objection
-from eachnode.decisions.explanation_of_pods import NodeTold, PodTold, ended, leaving, progress
+from eachnode.decisions.explanation_of_pods import crash_of_late, ended, leaving, progress
 from eachnode.decisions.explanation_of_rollouts import Pace, pace_of
+from eachnode.decisions.explanation_views import NodeTold, PodTold, Word
 from eachnode.decisions.explanation_words import Answer, Kind, Reason, and_others, moment
 from eachnode.decisions.fleet import Fleet
 from eachnode.decisions.history import History
@@ -34,7 +36,9 @@ class Scene:
     nodes: Mapping[str, NodeTold] = field(default_factory=dict)
     pods: Mapping[str, PodTold] = field(default_factory=dict)  # By uid, at least those that do not serve.
     landscape: Landscape | None = None  # Needed where pods are not placed.
+    words: Mapping[str, Word] = field(default_factory=dict)  # By uid of a pod on its way: what was told of it last.
     failed_create: str = ""  # What was said when a pod could not be created last.
+    failed_create_at: float = 0.0
     failed_placements: Mapping[str, str] = field(default_factory=dict)  # By node: what the controller found lacking.
 
     @cached_property
@@ -91,9 +95,21 @@ def _reasons(objections: tuple[Objection, ...]) -> tuple[Reason, ...]:
 
 def _refused(scene: Scene, slot: Slot) -> Answer:
     if slot.verdict is None:  # All that is left of the node is a pod that has ended and is being deleted.
-        kind, summary, reasons = leaving(slot.pods[0], None, scene.now)
-        return Answer(slot.node, kind, summary, reasons, slot.pods[0].name)
+        pod = slot.pods[0]
+        kind, summary, reasons = leaving(pod, scene.pods.get(pod.uid), None, scene.now)
+        return Answer(slot.node, kind, summary, reasons, pod.name)
+    if trouble := _only_trouble(scene, slot, slot.verdict.objections):
+        return Answer(slot.node, Kind.NODE_NOT_READY, "node not ready, gets no pod until it is", trouble)
     return Answer(slot.node, Kind.REFUSED, slot.verdict.because, _reasons(slot.verdict.objections))
+
+
+def _only_trouble(scene: Scene, slot: Slot, objections: tuple[Objection, ...]) -> tuple[Reason, ...]:
+    """What ails the node, if all objections to it will go with that; empty when it is ready, or there are others."""
+    node = scene.nodes.get(slot.node)
+    trouble = node.trouble(scene.now) if node is not None else None
+    if trouble is None or not all(objection.passes for objection in objections):
+        return ()
+    return trouble, *_reasons(objections)
 
 
 def _vacant(scene: Scene, slot: Slot) -> Answer:
@@ -107,11 +123,9 @@ def _vacant(scene: Scene, slot: Slot) -> Answer:
         )
         return Answer(slot.node, Kind.PENDING, "no room on the node", (reason,))
     if scene.failed_create:
-        reason = Reason(
-            f"its pod could not be created: {scene.failed_create}",
-            "take away what the message names; it is tried again",
-        )
-        return Answer(slot.node, Kind.BLOCKED, reason.because, (reason,))
+        at = f" at {moment(scene.failed_create_at, scene.now)}" if scene.failed_create_at else ""
+        reason = Reason(f"it was tried last{at}: {scene.failed_create}", _remedy_of_failed_create(scene))
+        return Answer(slot.node, Kind.BLOCKED, "its pod could not be created", (reason,))
     if daemonset.status.observed_generation < daemonset.metadata.generation:
         reason = Reason(
             f"the controller has acted upon generation {daemonset.status.observed_generation} of the DaemonSet, "
@@ -126,6 +140,17 @@ def _vacant(scene: Scene, slot: Slot) -> Answer:
     return Answer(slot.node, Kind.VACANT, reason.because, (reason,))
 
 
+_QUOTA = re.compile(r"exceeded quota: ([^,]+),")
+
+
+def _remedy_of_failed_create(scene: Scene) -> str:
+    quota = _QUOTA.search(scene.failed_create)
+    if quota is None:
+        return "see to what the message names; it is tried again and again"
+    where = scene.daemonset.metadata.namespace
+    return f"raise the ResourceQuota {quota[1]} of namespace {where}, or free what counts against it; it is tried again"
+
+
 def _serving(scene: Scene, slot: Slot) -> Answer:
     pod = slot.alive[0]
     node = scene.nodes.get(slot.node)
@@ -133,6 +158,11 @@ def _serving(scene: Scene, slot: Slot) -> Answer:
         because = f"{trouble.because}; its pod counts as available still"
         reason = Reason(because, trouble.remedy)
         return Answer(slot.node, Kind.NODE_NOT_READY, "node not ready", (reason,), pod.name)
+    told = scene.pods.get(pod.uid)
+    if told is not None and (crash := crash_of_late(told, scene.now)):
+        return Answer(
+            slot.node, Kind.RUNNING, "runs the newest template, after a crash", (Reason(crash, ""),), pod.name
+        )
     return Answer(slot.node, Kind.RUNNING, "runs the newest template", (), pod.name)
 
 
@@ -141,11 +171,13 @@ def _misplaced(scene: Scene, slot: Slot) -> Answer:
     assert slot.verdict is not None
     pod = slot.alive[0]
     if slot.tolerated:
+        if passing := _only_trouble(scene, slot, slot.verdict.objections):
+            return Answer(slot.node, Kind.NODE_NOT_READY, "node not ready, keeps its pod", passing, pod.name)
         summary = f"keeps its pod, but would get no new one: {slot.verdict.because}"
         reasons = _reasons(slot.verdict.objections)
         if scene.fleet.aim.available_from(pod) > scene.now:
-            trouble = _starting(scene, slot, pod)
-            summary, reasons = f"{summary}; and it does not serve: {trouble.summary}", (*reasons, *trouble.reasons)
+            besides = _starting(scene, slot, pod)
+            summary, reasons = f"{summary}; and it does not serve: {besides.summary}", (*reasons, *besides.reasons)
         return Answer(slot.node, Kind.LINGERING, summary, reasons, pod.name)
     objections = tuple(objection for objection in slot.verdict.objections if objection.evicts)
     because = "; ".join(objection.because for objection in objections)
@@ -155,7 +187,7 @@ def _misplaced(scene: Scene, slot: Slot) -> Answer:
 
 def _leaving(scene: Scene, slot: Slot) -> Answer:
     pod = slot.present[0]
-    kind, summary, reasons = leaving(pod, scene.nodes.get(slot.node), scene.now)
+    kind, summary, reasons = leaving(pod, scene.pods.get(pod.uid), scene.nodes.get(slot.node), scene.now)
     return Answer(slot.node, kind, summary, reasons, pod.name)
 
 
@@ -222,7 +254,7 @@ def _outdated(scene: Scene, slot: Slot) -> Answer:
 def _starting(scene: Scene, slot: Slot, pod: Pod) -> Answer:
     """A pod that is not available yet, or no longer."""
     available_from = scene.fleet.aim.available_from(pod)
-    kind, summary, reasons = progress(
-        pod, scene.pods.get(pod.uid), scene.nodes.get(slot.node), scene.landscape, available_from, scene.now
-    )
+    told, word = scene.pods.get(pod.uid), scene.words.get(pod.uid)
+    node = scene.nodes.get(slot.node)
+    kind, summary, reasons = progress(pod, told, node, scene.landscape, word, available_from, scene.now)
     return Answer(slot.node, kind, summary, reasons, pod.name)

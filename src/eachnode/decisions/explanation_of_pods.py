@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-import msgspec
-
-from eachnode.decisions.explanation_words import Kind, Reason, moment
+from eachnode.decisions.explanation_views import (
+    ContainerTold,
+    ContainerWritten,
+    NodeTold,
+    PodTold,
+    Terminated,
+    Word,
+    when,
+)
+from eachnode.decisions.explanation_words import Kind, Reason, moment, times
 from eachnode.decisions.scheduling import Landscape, explain
 from eachnode.decisions.scheduling import host_ports as ports
 from eachnode.decisions.slots import NEVER
-from eachnode.objects.clock import seconds
-from eachnode.objects.meta import Metadata
 from eachnode.objects.pod import Pod
-from eachnode.objects.workload import DEFAULT_SCHEDULER, PodCondition, WorkloadNode, WorkloadPod
+from eachnode.objects.workload import DEFAULT_SCHEDULER
 
 Told = tuple[Kind, str, tuple[Reason, ...]]  # Kind, summary, reasons.
 
@@ -31,110 +37,12 @@ _IMAGE_TROUBLES = frozenset(
 _ON_THE_WAY = frozenset({"", "ContainerCreating", "PodInitializing"})
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False):
-    """A container that does not run yet, or not at the moment."""
-
-    reason: str = ""
-    message: str = ""
-
-
-class Terminated(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """A container that has ended."""
-
-    exit_code: int = 0
-    signal: int = 0
-    reason: str = ""
-    message: str = ""
-    finished_at: str | None = None
-
-
-class Running(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """A container that runs."""
-
-    started_at: str | None = None
-
-
-class ContainerState(msgspec.Struct, frozen=True, gc=False):
-    """One of the three."""
-
-    waiting: Waiting | None = None
-    running: Running | None = None
-    terminated: Terminated | None = None
-
-
-class ContainerTold(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """How one container is doing."""
-
-    name: str = ""
-    image: str = ""
-    ready: bool = False
-    started: bool | None = None
-    restart_count: int = 0
-    state: ContainerState = ContainerState()
-    last_state: ContainerState = ContainerState()
-
-
-class PodToldStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
-    """All that a pod's status can tell of why it does not serve."""
-
-    phase: str = ""
-    reason: str = ""
-    message: str = ""
-    nominated_node_name: str = ""
-    start_time: str | None = None
-    conditions: tuple[PodCondition, ...] | None = None
-    init_container_statuses: tuple[ContainerTold, ...] | None = None
-    container_statuses: tuple[ContainerTold, ...] | None = None
-
-
-class PodTold(WorkloadPod, frozen=True, kw_only=True, dict=True):
-    """A pod with all that it tells of itself."""
-
-    metadata: Metadata
-    status: PodToldStatus = PodToldStatus()  # type: ignore[assignment]  # more of the same status
-
-
-class NodeToldStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What is said of the node."""
-
-    allocatable: dict[str, str | int | float] | None = None
-    capacity: dict[str, str | int | float] | None = None
-    conditions: tuple[PodCondition, ...] | None = None
-
-
-class NodeTold(WorkloadNode, frozen=True, kw_only=True, dict=True):
-    """A node with since when it is ready, or not."""
-
-    metadata: Metadata
-    status: NodeToldStatus = NodeToldStatus()  # type: ignore[assignment]  # more of the same status
-
-    def trouble(self, now: float) -> Reason | None:
-        """Why nothing can be expected of the node; None when it is ready."""
-        ready = next((each for each in self.status.conditions or () if each.type == "Ready"), None)
-        if ready is None:
-            return Reason(f"node {self.name} has never said that it is ready", "start the kubelet of the node")
-        if ready.status == "True":
-            return None
-        since = f" since {_when(ready.last_transition_time, now)}" if ready.last_transition_time else ""
-        silent = "is not heard of" if ready.status == "Unknown" else "is not ready"
-        told = f": {ready.reason}{', ' if ready.reason and ready.message else ''}{ready.message}"
-        because = f"node {self.name} {silent}{since}{told if told != ': ' else ''}"
-        return Reason(because, "repair the node, or remove it from the cluster")
-
-
-def _when(text: str, now: float) -> str:
-    try:
-        return moment(seconds(text), now)
-    except ValueError:
-        return text
-
-
 # Pods that are ending or have ended
 
 
-def leaving(pod: Pod, node: NodeTold | None, now: float) -> Told:
+def leaving(pod: Pod, told: PodTold | None, node: NodeTold | None, now: float) -> Told:
     """A pod whose deletion has begun, or whose node is gone."""
-    by = f" by {_when(pod.metadata.deletion_timestamp, now)}" if pod.metadata.deletion_timestamp else ""
+    by = f" by {when(pod.metadata.deletion_timestamp, now)}" if pod.metadata.deletion_timestamp else ""
     held = ", ".join(pod.metadata.finalizers or ())
     if held:
         because = f"{pod.name} should be gone{by}, and is held by the finalizers {held}"
@@ -152,6 +60,11 @@ def leaving(pod: Pod, node: NodeTold | None, now: float) -> Told:
             "node.kubernetes.io/out-of-service:NoExecute once it is surely off"
         )
         return Kind.DEAD, "its pod cannot end, because the node is not ready", (Reason(because, remedy),)
+    disrupted = told.condition("DisruptionTarget") if told is not None else None
+    if disrupted is not None and disrupted.status == "True":
+        said = sentence(disrupted.reason, disrupted.message)
+        because = f"{pod.name} had to leave ({said}) and should be gone{by}"
+        return Kind.LEAVING, f"its pod had to leave: {disrupted.reason}", (Reason(because, ""),)
     return Kind.LEAVING, "its pod is stopping", (Reason(f"{pod.name} should be gone{by}", ""),)
 
 
@@ -165,8 +78,13 @@ def ended(pod: Pod, told: PodTold | None) -> tuple[str, str]:
     ends = [f"container {each.name} {_end(each.state.terminated)}" for each in containers if each.state.terminated]
     reason = told.status.reason or next(iter(ends), "")
     summary = f"its pod has failed: {reason}" if reason else "its pod has failed"
-    details = ": ".join(filter(None, (told.status.reason, told.status.message, ", ".join(ends))))
+    details = sentence(told.status.reason, told.status.message, ", ".join(ends))
     return summary, f"{pod.name} has failed{': ' if details else ''}{details}"
+
+
+def sentence(*parts: str) -> str:
+    """What others said, put together: without full stops, and without what was not said."""
+    return ": ".join(text for part in parts if (text := part.strip().rstrip(".")))
 
 
 def _end(terminated: Terminated | None) -> str:
@@ -190,10 +108,11 @@ def progress(
     told: PodTold | None,
     node: NodeTold | None,
     landscape: Landscape | None,
+    word: Word | None,
     available_from: float,
     now: float,
 ) -> Told:
-    """What keeps a pod from being available."""
+    """What keeps a pod from being available; `word` is the last that was heard of it."""
     if now < available_from < NEVER:
         because = f"{pod.name} is ready, and counts as available from {moment(available_from, now)}"
         return (
@@ -207,80 +126,150 @@ def progress(
         return _unplaced(told, landscape, now)
     if node is not None and (trouble := node.trouble(now)) is not None:
         return Kind.NODE_NOT_READY, "node not ready", (trouble,)
-    for container, first in _in_order(told):
-        answer = _hindered(pod, container, first, now)
+    for part in _in_order(told):
+        answer = _hindered(pod, part, word, now)
         if answer is not None:
             return answer
     if not told.status.container_statuses:
-        since = told.condition("PodScheduled")
-        when = f" since {_when(since.last_transition_time, now)}" if since and since.last_transition_time else ""
-        because = f"{pod.name} is bound to the node{when}, and its kubelet has not said anything about it yet"
+        bound = told.condition("PodScheduled")
+        since = _since(bound.last_transition_time if bound else None, now)
+        because = f"{pod.name} is bound to the node{since}, and its kubelet has not said anything about it yet"
         return Kind.STARTING, "waits for the kubelet", (Reason(because, "if this lasts, look at the node's kubelet"),)
-    return _unready(pod, told, now)
+    return _unready(pod, told, word, now)
 
 
-def _in_order(told: PodTold) -> Iterator[tuple[ContainerTold, str]]:
-    """The containers in the order in which they start, with what they are called."""
-    for container in told.status.init_container_statuses or ():
-        if container.state.terminated is None or container.state.terminated.exit_code:
-            yield container, "init container"
-    for container in told.status.container_statuses or ():
-        yield container, "container"
+def tells_little(told: PodTold) -> bool:
+    """Whether its status does not say why it is not ready yet, so that events have to."""
+    statuses = (*(told.status.init_container_statuses or ()), *(told.status.container_statuses or ()))
+    reasons = {status.state.waiting.reason for status in statuses if status.state.waiting is not None}
+    return bool(told.spec.node_name and statuses) and reasons <= _ON_THE_WAY
 
 
-def _hindered(pod: Pod, container: ContainerTold, word: str, now: float) -> Told | None:
+def _since(moment_told: str | None, now: float) -> str:
+    return f" since {when(moment_told, now)}" if moment_told else ""
+
+
+class _Part(NamedTuple):
+    """One container of a pod: how it is doing, and how it was written."""
+
+    status: ContainerTold
+    written: ContainerWritten
+    first: bool  # An init container.
+
+    @property
+    def named(self) -> str:
+        return f"{'init ' if self.first else ''}container {self.status.name}"
+
+
+def _in_order(told: PodTold) -> Iterator[_Part]:
+    """The containers in the order in which they start; not those that have done their work."""
+    written = {each.name: each for each in (*(told.spec.init_containers or ()), *told.spec.containers)}
+    for status in told.status.init_container_statuses or ():
+        if status.state.terminated is None or status.state.terminated.exit_code:
+            yield _Part(status, written.get(status.name, ContainerWritten()), first=True)
+    for status in told.status.container_statuses or ():
+        yield _Part(status, written.get(status.name, ContainerWritten()), first=False)
+
+
+def _hindered(pod: Pod, part: _Part, word: Word | None, now: float) -> Told | None:
     """What keeps one container from running; None when it runs, or when its turn has not come."""
-    waiting, terminated = container.state.waiting, container.state.terminated
-    named = f"{word} {container.name}"
+    status = part.status
+    waiting, terminated = status.state.waiting, status.state.terminated
     if terminated is not None:
-        return _crashed(pod, container, named, terminated, now)
+        return _crashed(pod, part, terminated, now)
     if waiting is None:
-        return None
+        loops = not status.ready and status.restart_count > 1 and status.crashed_lately(now)
+        return _crashed(pod, part, status.last_state.terminated, now) if loops else None
     if waiting.reason == "CrashLoopBackOff":
-        return _crashed(pod, container, named, container.last_state.terminated, now)
+        return _crashed(pod, part, status.last_state.terminated, now)
     if waiting.reason in _IMAGE_TROUBLES:
         said = f": {waiting.message}" if waiting.message else ""
-        because = f"image {container.image} of {named} cannot be pulled ({waiting.reason}{said})"
+        because = f"image {status.image} of {part.named} cannot be pulled ({waiting.reason}{said})"
         remedy = "correct the image's name, its registry's credentials (imagePullSecrets), or the registry"
-        return Kind.IMAGE, f"image {container.image} cannot be pulled", (Reason(because, remedy),)
+        return Kind.IMAGE, f"image {status.image} cannot be pulled", (Reason(because, remedy),)
     if waiting.reason not in _ON_THE_WAY:
         said = f": {waiting.message}" if waiting.message else ""
-        because = f"{named} cannot be started: {waiting.reason}{said}"
+        because = f"{part.named} cannot be started: {waiting.reason}{said}"
         return Kind.BLOCKED, because, (Reason(because, "correct what the message names in the pod template"),)
-    if waiting.reason == "PodInitializing" and word == "container":
+    if waiting.reason == "PodInitializing" and not part.first:
         return None
-    since = f" since {_when(pod.metadata.creation_timestamp, now)}" if pod.metadata.creation_timestamp else ""
-    because = f"{named} waits for image {container.image} and for its sandbox and volumes{since}"
-    return Kind.PULLING, f"pulls image {container.image}", (Reason(because, ""),)
+    return _creating(pod, part, word, now)
 
 
-def _crashed(pod: Pod, container: ContainerTold, named: str, end: Terminated | None, now: float) -> Told:
-    summary = f"{named} {_end(end)}"
-    when = f" at {_when(end.finished_at, now)}" if end is not None and end.finished_at else ""
+def _creating(pod: Pod, part: _Part, word: Word | None, now: float) -> Told:
+    """A container that is being made ready to start; what the kubelet said last may tell what it lacks."""
+    since = _since(pod.metadata.creation_timestamp, now)
+    if word is not None and word.warns:
+        because = f"{part.named} waits{since}: {sentence(word.reason, word.message)}"
+        remedy = "see to what the message names; the kubelet tries again and again"
+        return Kind.BLOCKED, f"{part.named} cannot be started: {word.reason}", (Reason(because, remedy),)
+    image = part.status.image
+    because = f"{part.named} waits for image {image} and for its sandbox and volumes{since}"
+    return Kind.PULLING, f"pulls image {image}", (Reason(because, ""),)
+
+
+def _crashed(pod: Pod, part: _Part, end: Terminated | None, now: float) -> Told:
+    running = part.status.state.running
+    again = f"; it runs again{_since(running.started_at, now)}, and is not ready yet" if running is not None else ""
+    remedy = f"see its last words: {_logs(pod, part)} --previous"
+    return Kind.CRASHING, f"{part.named} {_end(end)}", (Reason(_crash(part, end, now) + again, remedy),)
+
+
+def _crash(part: _Part, end: Terminated | None, now: float) -> str:
+    """How a container ended, when, what it said, and how often that was so."""
+    at = f" at {when(end.finished_at, now)}" if end is not None and end.finished_at else ""
     said = f": {end.message.strip()}" if end is not None and end.message else ""
-    times = f", restarted {container.restart_count} times so far" if container.restart_count else ""
+    count = part.status.restart_count
+    return f"{part.named} {_end(end)}{at}{said}{f', restarted {times(count)} so far' if count else ''}"
+
+
+def _logs(pod: Pod, part: _Part) -> str:
     namespace = f" -n {pod.metadata.namespace}" if pod.metadata.namespace else ""
-    remedy = f"see its last words: kubectl logs{namespace} {pod.name} -c {container.name} --previous"
-    return Kind.CRASHING, summary, (Reason(f"{summary}{when}{said}{times}", remedy),)
+    return f"kubectl logs{namespace} {pod.name} -c {part.status.name}"
 
 
-def _unready(pod: Pod, told: PodTold, now: float) -> Told:
-    """All containers run, and it is not ready."""
-    for container in told.status.container_statuses or ():
-        if container.ready or container.state.running is None:
+def crash_of_late(told: PodTold, now: float) -> str:
+    """What a pod that serves has behind it; empty when nothing."""
+    for part in _in_order(told):
+        if part.status.crashed_lately(now):
+            return _crash(part, part.status.last_state.terminated, now)
+    return ""
+
+
+def _unready(pod: Pod, told: PodTold, word: Word | None, now: float) -> Told:
+    """No container is in trouble, and the pod is not ready."""
+    for part in _in_order(told):
+        status = part.status
+        if status.state.running is None:
             continue
-        probe = "startup" if container.started is False else "readiness"
-        since = f" since {_when(container.state.running.started_at, now)}" if container.state.running.started_at else ""
-        last = container.last_state.terminated
-        again = f"; before that it {_end(last)}, restarted {container.restart_count} times so far" if last else ""
-        because = f"container {container.name} runs{since}, and its {probe} probe has not passed{again}"
-        summary = f"container {container.name} runs, its {probe} probe has not passed"
-        return Kind.STARTING, summary, (Reason(because, f"see what the {probe} probe asks, and the container's logs"),)
-    missing = [each for each in told.status.conditions or () if each.status != "True" and each.type != "Ready"]
+        runs = f"{part.named} runs{_since(status.state.running.started_at, now)}"
+        if part.first and not part.written.runs_beside:
+            because = f"{runs}; what comes after it starts when it has ended"
+            return Kind.STARTING, f"{part.named} runs", (Reason(because, f"see what it does: {_logs(pod, part)}"),)
+        probe = _probe_ahead(part)
+        if not probe:
+            continue
+        last = status.last_state.terminated
+        again = f"; before that it {_end(last)}, restarted {times(status.restart_count)} so far" if last else ""
+        said = f" ({word.message.strip()})" if word is not None and word.warns and word.message else ""
+        because = f"{runs}, and its {probe} probe has not passed{said}{again}"
+        remedy = f"see what the {probe} probe asks, and the container's logs"
+        return Kind.STARTING, f"{part.named} runs, its {probe} probe has not passed", (Reason(because, remedy),)
+    missing = [each for each in told.status.conditions or () if each.status != "True" and each.type not in _THE_SUM]
     ready = told.condition("Ready")
     told_of_it = ", ".join(f"{each.type} is {each.status}" for each in missing) or (ready.message if ready else "")
     because = f"{pod.name} is not ready{': ' if told_of_it else ''}{told_of_it}"
     return Kind.STARTING, "its containers run, it is not ready", (Reason(because, ""),)
+
+
+_THE_SUM = ("Ready", "ContainersReady")  # Conditions that only sum up the others.
+
+
+def _probe_ahead(part: _Part) -> str:
+    """Which of its probes a running container has yet to pass; empty when none."""
+    if part.written.startup_probe is not None and not part.status.started:
+        return "startup"
+    return "readiness" if part.written.readiness_probe is not None and not part.status.ready else ""
 
 
 # Pods without a node
@@ -323,7 +312,7 @@ def _said_by_the_scheduler(pod: PodTold, now: float) -> Reason:
 
 def _not_tried(pod: PodTold, now: float) -> Reason:
     name, scheduler = pod.metadata.name, pod.spec.scheduler_name
-    since = f" since {_when(pod.metadata.creation_timestamp, now)}" if pod.metadata.creation_timestamp else ""
+    since = _since(pod.metadata.creation_timestamp, now)
     said = pod.condition("PodScheduled")
     last = f"; it said last: {said.message}" if said is not None and said.message else ""
     whose = f"the scheduler {scheduler!r}" if scheduler != DEFAULT_SCHEDULER else "the scheduler"

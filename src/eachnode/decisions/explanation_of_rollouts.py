@@ -59,12 +59,13 @@ def _held_up(daemonset: DaemonSet, fleet: Fleet, steps: Mapping[str, str], now: 
     spenders = _spenders(fleet, allowed)
     if allowed.surge:
         limit = f"maxSurge allows {_nodes(allowed.surge)} to hold two pods at a time"
-        remedy = "see what is in the way on these nodes, or raise maxSurge"
+        raised = "maxSurge"
     else:
         limit = f"maxUnavailable allows {_nodes(allowed.unavailable)} to be out of service at a time"
-        remedy = "see what is in the way on these nodes, or raise maxUnavailable"
+        raised = "maxUnavailable"
     if spenders:
         because = f"{limit}, and {and_others(spenders)} {'is' if len(spenders) == 1 else 'are'} now"
+        remedy = f"see what is in the way on {spenders[0] if len(spenders) == 1 else 'these nodes'}, or raise {raised}"
         return (Reason(because, remedy), *_waits(fleet, spenders, now))
     return (Reason("the controller replaces it in a pass to come", ""),)
 

@@ -70,6 +70,11 @@ def moment(when: float, now: float) -> str:
     return f"{timestamp(when)} ({human_duration(now - when)} ago)"
 
 
+def times(count: int) -> str:
+    """How often: `once`, `3 times`."""
+    return "once" if count == 1 else f"{count} times"
+
+
 SHOWN = 5
 
 

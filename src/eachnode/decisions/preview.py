@@ -90,7 +90,6 @@ def preview(before: Before, changed: DaemonSet, now: float, hopeless: Iterable[s
     history = review(changed, before.revisions, before.pods)
     result = Preview(_history_change(history), revision_writes=len(history.writes))
     placement = Placement.of(changed.template)
-    _compare_nodes(result, before, placement)
     fleet = Fleet(placement, Aim.of(changed, history.hash, surges=may_surge(changed.spec.update_strategy)))
     for node in before.nodes.values():
         fleet.see_node(node)
@@ -99,6 +98,7 @@ def preview(before: Before, changed: DaemonSet, now: float, hopeless: Iterable[s
         if not pod.is_terminating or pod.target in dead:  # Who is leaving already is taken to be gone.
             fleet.see_pod(pod)
     moment = _play(result, changed, fleet, history, now, dead)
+    _compare_nodes(result, before, placement, fleet)
     _what_is_left(result, changed, fleet, history, moment)
     return result
 
@@ -114,9 +114,10 @@ def _history_change(history: History) -> HistoryChange:
     return HistoryChange("unchanged", history.current.name, history.current.revision)
 
 
-def _compare_nodes(result: Preview, before: Before, placement: Placement) -> None:
-    """Which nodes come to be wanted, and which no longer are."""
+def _compare_nodes(result: Preview, before: Before, placement: Placement, after: Fleet) -> None:
+    """Which nodes come to be wanted, which no longer are, and which lose a pod that was only suffered there."""
     old = Placement.of(before.daemonset.template) if before.daemonset is not None else None
+    peopled = {pod.target for pod in before.pods if not pod.is_terminating}
     for name in sorted(before.nodes):
         node = before.nodes[name]
         verdict = judge(placement, node)
@@ -126,8 +127,10 @@ def _compare_nodes(result: Preview, before: Before, placement: Placement) -> Non
         elif verdict.should_run and past is not None and past != WELCOME:
             result.gained.append(NodeChange(name, f"this is no longer so: {past.because}"))
         elif past is not None and past.should_run and not verdict.should_run:
-            stays = "; its pod may stay" if verdict.should_stay else ""
+            stays = "; its pod may stay" if after.slots[name].alive else ""
             result.lost.append(NodeChange(name, f"{verdict.because}{stays}"))
+        elif name in peopled and not verdict.should_run and not after.slots[name].alive:
+            result.lost.append(NodeChange(name, f"{verdict.because}; its pod goes, and none comes in its place"))
 
 
 def _play(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from eachnode.decisions.eligibility import Placement, judge
-from eachnode.decisions.explanation_of_pods import NodeTold
+from eachnode.decisions.explanation_views import NodeTold
 from eachnode.decisions.explanation_words import and_others
 from eachnode.decisions.rollout import BadBudget, budget, may_surge
 from eachnode.decisions.scheduling import Landscape, explain

@@ -6,13 +6,11 @@ All other pods of the cluster are asked for only where a pod has no node, and th
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 
-import msgspec
-
 from eachnode.cli.errands import each, find
+from eachnode.cli.explaining.stories import Stories, last_words, stories_of
 from eachnode.cli.failures import Failure
 from eachnode.cli.live import Look, look_at
 from eachnode.client.door import Door
@@ -20,16 +18,17 @@ from eachnode.controllers.daemonset.charge import Charge
 from eachnode.controllers.daemonset.observe import World, concerns_daemonsets
 from eachnode.controllers.daemonset.options import DaemonSetOptions
 from eachnode.decisions.explanation import Scene, replay_failures
-from eachnode.decisions.explanation_of_pods import NodeTold, PodTold
+from eachnode.decisions.explanation_of_pods import tells_little
+from eachnode.decisions.explanation_views import NodeTold, PodStarted, PodTold
 from eachnode.decisions.plan import SELECTING_ALL
 from eachnode.decisions.scheduling import Landscape, explain, survey
 from eachnode.decisions.slots import State
 from eachnode.objects.clock import Clock, seconds
 from eachnode.objects.daemonset import DaemonSet
-from eachnode.objects.meta import Key, Metadata, MetadataOnly
+from eachnode.objects.meta import Key, MetadataOnly
 from eachnode.objects.node import Node
 from eachnode.objects.pod import Pod
-from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, EVENTS, NAMESPACES, NODES, PODS
+from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NAMESPACES, NODES, PODS
 from eachnode.objects.revision import ControllerRevision
 from eachnode.objects.status import Forbidden
 from eachnode.objects.workload import WorkloadPod
@@ -44,7 +43,7 @@ class Observed:
     charge: Charge
     look: Look
     nodes: dict[str, NodeTold]
-    pods: dict[str, PodTold] = field(default_factory=dict)  # By uid: those that do not serve.
+    pods: dict[str, PodTold] = field(default_factory=dict)  # By uid: those that do not serve, or crashed of late.
 
 
 async def observe_now(door: Door, clock: Clock, name: str, namespace: str) -> Observed:
@@ -76,7 +75,7 @@ async def observe_with(
         raise Failure(f"daemonset {daemonset.name} is left alone by the controller, because {charge.problem}")
     if charge.selector.empty:
         raise Failure(f"daemonset {daemonset.name} is left alone by the controller: {SELECTING_ALL}")
-    labels = charge.selector.text
+    labels, now = charge.selector.text, clock.now()
     pods: dict[str, PodTold] = {}
     async for document in each(door, CONTROLLER_REVISIONS, daemonset.metadata.namespace, labels=labels):
         revision = document.read(ControllerRevision)
@@ -86,10 +85,10 @@ async def observe_with(
         pod = document.read(Pod)
         if concerns_daemonsets(pod):
             world.pod_changed(None, pod)
-            if not pod.is_ready or pod.is_terminating:
+            if not pod.is_ready or pod.is_terminating or document.read(PodStarted).has_crashed_lately(now):
                 pods[pod.uid] = document.read(PodTold)
     _adopt(charge)
-    look = look_at(charge, clock.now())
+    look = look_at(charge, now)
     assert look is not None  # There is no problem with it.
     return Observed(charge, look, told, pods)
 
@@ -108,79 +107,28 @@ async def scene_of(door: Door, clock: Clock, observed: Observed, only: str = "")
     look, fleet = observed.look, observed.look.fleet
     concerned = [fleet.slots[only]] if only in fleet.slots else list(fleet.slots.values())
     states = fleet.tally.states  # Of all slots: what is so elsewhere can hold up this one.
-    stories = _Stories()
+    stories = Stories()
     if states[State.VACANT] or states[State.FAILED]:
-        stories = await _stories(door, look.daemonset)
+        stories = await stories_of(door, look.daemonset)
         replay_failures(fleet, _since_template(stories.failures, look), clock.now())
     unplaced = [pod for slot in concerned for pod in slot.alive if _waits_for_a_place(pod, observed)]
     landscape = await _landscape(door, unplaced, observed) if unplaced else None
+    namespace = look.daemonset.metadata.namespace
+    silent = {pod.uid for slot in concerned for pod in slot.alive if _is_on_its_way(pod, observed)}
+    words = await last_words(door, namespace, silent) if silent else {}
     return Scene(
-        look.daemonset, fleet, look.history, clock.now(), observed.nodes, observed.pods, landscape,
-        stories.failed_create, stories.failed_placements,
+        look.daemonset, fleet, look.history, clock.now(), observed.nodes, observed.pods, landscape, words,
+        stories.failed_create, stories.failed_create_at, stories.failed_placements,
     )  # fmt: skip
+
+
+def _is_on_its_way(pod: Pod, observed: Observed) -> bool:
+    told = observed.pods.get(pod.uid)
+    return told is not None and not pod.is_ready and tells_little(told)
 
 
 def _waits_for_a_place(pod: Pod, observed: Observed) -> bool:
     return not pod.spec.node_name and not pod.is_over and pod.uid in observed.pods
-
-
-# Events
-
-
-class _Subject(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    uid: str = ""
-
-
-class _Event(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    metadata: Metadata
-    involved_object: _Subject = _Subject()
-    reason: str = ""
-    message: str = ""
-    last_timestamp: str | None = None
-    event_time: str | None = None
-
-    @property
-    def when(self) -> float:
-        text = self.last_timestamp or self.event_time or self.metadata.creation_timestamp
-        try:
-            return seconds(text) if text else 0.0
-        except ValueError:
-            return 0.0
-
-
-@dataclass(slots=True)
-class _Stories:
-    failed_create: str = ""
-    failures: dict[str, tuple[float, ...]] = field(default_factory=dict)  # By node: when a failed pod was removed.
-    failed_placements: dict[str, str] = field(default_factory=dict)  # By node: what was lacking.
-
-
-_FAILED_PLACEMENT = re.compile(r'failed to place pod on "([^"]+)": (.*)', re.DOTALL)
-_FAILED_POD = re.compile(r"Found failed daemon pod \S+ on node (\S+), will try to kill it")
-
-
-async def _stories(door: Door, daemonset: DaemonSet) -> _Stories:
-    """What the controller's events tell of creations that failed and of pods that did."""
-    stories = _Stories()
-    newest_create: tuple[float, str] = (0.0, "")
-    newest_success = 0.0
-    fields = f"involvedObject.uid={daemonset.uid}"
-    try:
-        async for document in each(door, EVENTS, daemonset.metadata.namespace, fields=fields):
-            event = document.read(_Event)
-            if event.reason == "FailedCreate":
-                newest_create = max(newest_create, (event.when, event.message.removeprefix("Error creating: ")))
-            elif event.reason == "SuccessfulCreate":
-                newest_success = max(newest_success, event.when)
-            elif (match := _FAILED_POD.search(event.message)) is not None:
-                stories.failures[match[1]] = (*stories.failures.get(match[1], ()), event.when)
-            elif (match := _FAILED_PLACEMENT.search(event.message)) is not None:
-                stories.failed_placements[match[1]] = match[2]
-    except Forbidden:
-        return stories  # Explanations do without events then.
-    if newest_create[0] >= newest_success and newest_create[1]:  # Events count in whole seconds.
-        stories.failed_create = newest_create[1]
-    return stories
 
 
 def _since_template(failures: dict[str, tuple[float, ...]], look: Look) -> dict[str, tuple[float, ...]]:

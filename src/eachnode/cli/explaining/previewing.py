@@ -12,7 +12,7 @@ from eachnode.cli.errands import each
 from eachnode.cli.explaining.changing import Wanted
 from eachnode.cli.explaining.observing import list_nodes, observe_with
 from eachnode.client.door import Door
-from eachnode.decisions.explanation_of_pods import NodeTold
+from eachnode.decisions.explanation_views import NodeTold
 from eachnode.decisions.explanation_words import and_others
 from eachnode.decisions.preview import Before, NodeChange, Preview, preview
 from eachnode.decisions.preview_warnings import Warned, warnings
@@ -160,13 +160,19 @@ def _told_pods(found: Preview) -> Iterator[str]:
             yield f"  … and {len(found.waves) - SHOWN_WAVES} steps more, the last one {and_others(found.waves[-1])}"
         created, deleted = found.creates - found.replaced, found.deletes - found.replaced
         if created > 0 or deleted > 0:
-            yield f"besides, {_count(max(created, 0), 'pod')} created and {max(deleted, 0)} deleted"
+            yield f"besides, {_moved(created, deleted)}"
     else:
-        yield f"no pod replaced; {_count(found.creates, 'pod')} created, {_count(found.deletes, 'pod')} deleted"
+        yield f"no pod replaced; {_moved(found.creates, found.deletes)}"
     if found.left:
         yield from _grouped("left with an outdated pod", found.left)
     if found.trouble:
         yield f"the update stops: {found.trouble}"
+
+
+def _moved(created: int, deleted: int) -> str:
+    """How many come and go."""
+    moved = ((created, "created"), (deleted, "deleted"))
+    return ", ".join(f"{_count(number, 'pod')} {word}" for number, word in moved if number > 0)
 
 
 def _told_history(outlook: Outlook) -> Iterator[str]:

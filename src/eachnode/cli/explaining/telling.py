@@ -67,7 +67,7 @@ def tell_groups(scene: Scene, answers: Sequence[Answer], *, colour: bool = False
         yield f"{_painted(str(len(group)).rjust(width), group[0].kind, colour)}  {_title(group[0], colour)}"
         margin = " " * (width + 2)
         yield from (f"{margin}{line}" for line in _members(group))
-        yield from (f"{margin}→ {remedy}" for remedy in _remedies(group[0].reasons))
+        yield from (f"{margin}→ {remedy}" for remedy in _remedies_of(group))
 
 
 def _title(answer: Answer, colour: bool) -> str:
@@ -105,6 +105,13 @@ def _held(holders: Sequence[Holder]) -> Iterator[str]:
 
 def _remedies(reasons: Iterable[Reason]) -> list[str]:
     return list(dict.fromkeys(reason.remedy for reason in reasons if reason.remedy))
+
+
+def _remedies_of(group: Sequence[Answer]) -> Iterator[str]:
+    """What would help; where that is another thing on each node, what would help on the first."""
+    common = set.intersection(*(set(_remedies(answer.reasons)) for answer in group))
+    for remedy in _remedies(group[0].reasons):
+        yield remedy if remedy in common else f"on {group[0].node}: {remedy}"
 
 
 def tell_node(scene: Scene, answer: Answer, *, colour: bool = False) -> Iterator[str]:

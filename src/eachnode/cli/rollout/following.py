@@ -18,7 +18,7 @@ from eachnode.cli.live import LiveView, Look
 from eachnode.cli.rollout.progress import IN_THE_WAY, Progress, Tempo, is_done, is_observed
 from eachnode.client.door import Door
 from eachnode.decisions.explanation import Scene, explain_slot
-from eachnode.decisions.explanation_of_pods import NodeTold, PodTold
+from eachnode.decisions.explanation_views import NodeTold, PodTold
 from eachnode.decisions.explanation_words import SEVERITY, Answer, Kind, and_others
 from eachnode.decisions.slots import Slot
 from eachnode.objects.clock import Clock

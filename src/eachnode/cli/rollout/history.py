@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from eachnode.cli.options import cluster_options, namespace_option
+from eachnode.cli.options import cluster_options, daemonset_argument, namespace_option
 from eachnode.cli.printing import output_option, structured, table
 from eachnode.cli.rollout.revisions import Chronicle, Recorded
 from eachnode.client.door import Door
@@ -15,7 +15,7 @@ SHOWN_CHANGES = 5  # In the table; `--revision` shows all.
 
 
 @click.command("history", short_help="The templates it had, what each changed, and how many nodes run it.")
-@click.argument("daemonset")
+@daemonset_argument
 @click.option("--revision", "number", type=click.IntRange(1), default=None, help="Show this revision in full.")
 @output_option("json", "yaml")
 @namespace_option

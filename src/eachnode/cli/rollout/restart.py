@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from eachnode.cli import completing
 from eachnode.cli.options import KubectlCommand, cluster_options, dry_run_option, namespace_option
 from eachnode.cli.printing import tried
 from eachnode.client.door import Door
@@ -14,7 +15,7 @@ RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 
 
 @click.command("restart", cls=KubectlCommand, short_help="Replace every pod, at the pace of an update.")
-@click.argument("daemonsets", nargs=-1)
+@click.argument("daemonsets", nargs=-1, shell_complete=completing.daemonsets)
 @click.option("-l", "--selector", "labels", default="", metavar="LABELS", help="The DaemonSets with these labels.")
 @dry_run_option
 @namespace_option

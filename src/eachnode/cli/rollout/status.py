@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eachnode.cli.options import DURATION, KubectlCommand, cluster_options, namespace_option
+from eachnode.cli.options import DURATION, KubectlCommand, cluster_options, daemonset_argument, namespace_option
 
 if TYPE_CHECKING:
     from eachnode.client.door import Door
 
 
 @click.command("status", cls=KubectlCommand, short_help="Follow a rollout to its end.")
-@click.argument("daemonset")
+@daemonset_argument
 @click.option("-w", "--watch", type=bool, default=True, metavar="true|false", help="Follow it to its end (default).")
 @click.option("--timeout", type=DURATION, default=0.0, help="Give up after this; 0: never.")
 @click.option("--stuck-after", type=DURATION, default=0.0, help="Give up when it got no further for this; 0: never.")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from eachnode.cli.options import KubectlCommand, cluster_options, dry_run_option, namespace_option
+from eachnode.cli.options import KubectlCommand, cluster_options, daemonset_argument, dry_run_option, namespace_option
 from eachnode.cli.printing import tried
 from eachnode.client.door import Door
 
@@ -14,7 +14,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @click.command("undo", cls=KubectlCommand, short_help="Back to a template of before; the difference is shown first.")
-@click.argument("daemonset")
+@daemonset_argument
 @click.option(
     "--to-revision", "number", type=click.IntRange(0), default=0, help="Which one; 0: the one before the newest."
 )
