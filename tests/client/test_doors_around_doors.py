@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from eachnode.client.door import Door, PatchKind
-from eachnode.client.dry_run import DryRun
 from eachnode.client.faulty import NONE, Faults, Faulty
 from eachnode.client.intercepting import Call, Intercepting
 from eachnode.client.metered import Metered
-from eachnode.client.recording import Recording
 from eachnode.objects.deletion import DeleteOptions
 from eachnode.objects.document import Document
 from eachnode.objects.meta import Key
@@ -31,6 +29,7 @@ from eachnode.objects.status import (
     Unavailable,
     Unreachable,
 )
+from tests.recording import Recording
 from tests.runtime.small_server import SmallServer
 
 POD = b'{"metadata":{"name":"a"}}'
@@ -96,26 +95,6 @@ async def test_a_watch_goes_through_whole() -> None:
     wrapped, heard = listener()
     assert [batch async for batch in Intercepting(wrapped).watch(PODS, "ns", **options)] == []
     assert heard == wanted
-
-
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb not in ("get", "list")])
-async def test_in_a_dry_run_no_write_is_carried_out(verb: str) -> None:
-    direct, wanted = listener()
-    await VERBS[verb](direct)
-    wrapped, heard = listener()
-    await VERBS[verb](DryRun(wrapped))
-    ((_, arguments),) = heard
-    if verb.startswith("delete"):
-        assert arguments["options"] == DeleteOptions(grace_period_seconds=3, dry_run=("All",))
-    else:
-        assert arguments["dry_run"] is True
-        assert heard == wanted
-
-
-async def test_in_a_dry_run_a_deletion_without_options_is_one_too() -> None:
-    wrapped, heard = listener()
-    await DryRun(wrapped).delete(PODS, "a")
-    assert heard[0][1]["options"].dry_run == ("All",)
 
 
 async def test_a_recording_knows_the_calls_and_the_permissions_they_needed() -> None:

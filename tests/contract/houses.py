@@ -86,7 +86,7 @@ async def make_config_maps(door: Door, namespace: str, *names: str) -> list[Meta
 async def until_it_holds(maps: Informer[MetadataOnly], *keys: Key) -> None:
     """Return when the informer holds exactly these."""
     news = asyncio.Event()
-    maps.subscribe_batches(lambda _: news.set())
+    maps.subscribe(lambda _old, _new: news.set())
     while set(maps.items) != set(keys):
         news.clear()
         await news.wait()

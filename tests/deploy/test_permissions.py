@@ -12,7 +12,6 @@ import pytest
 
 from eachnode.client.door import Door
 from eachnode.client.intercepting import Call, Intercepting
-from eachnode.client.recording import Recording
 from eachnode.controllers.daemonset import DaemonSetController, DaemonSetOptions
 from eachnode.objects.deletion import DeleteOptions
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, EVENTS, LEASES, PODS, RESOURCE_QUOTAS
@@ -21,6 +20,7 @@ from eachnode.objects.watching import WatchEvent
 from eachnode.runtime.leader import LeaderElection
 from eachnode.runtime.virtual_time import LoopClock
 from tests.deploy.manifests import Permission, base, granted
+from tests.recording import Recording
 from tests.worlds import World, daemon_set, pod, world
 
 Answer = TypeVar("Answer")

@@ -96,7 +96,6 @@ PORT_LETTERS = "must contain only alpha-numeric characters (a-z, 0-9), and hyphe
             ("must be no more than 15 characters", PORT_LETTERS, "must contain at least one letter (a-z)"),
         ),
         (formats.percent, "12%", ()),
-        (formats.c_identifier, "a_1", ()),
         (formats.http_header_name, "X-A", ()),
     ],
 )

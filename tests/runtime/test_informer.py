@@ -141,20 +141,6 @@ async def test_a_late_subscriber_is_told_what_is_there() -> None:
         assert record(nodes) == ["+a"]
 
 
-async def test_batches_are_told_in_one_call() -> None:
-    server = SmallServer()
-    server.put(NODES, node("a"))
-    server.put(NODES, node("b"))
-    nodes = informer(server)
-    sizes: list[int] = []
-    nodes.subscribe_batches(lambda changes: sizes.append(len(changes)))
-    async with running(nodes):
-        for name in "cde":
-            server.put(NODES, node(name))
-        await settle()
-        assert sizes == [2, 3]
-
-
 async def test_a_dropped_watch_resumes_where_it_was_without_listing() -> None:
     server = SmallServer()
     server.put(NODES, node("a"))

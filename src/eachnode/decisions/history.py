@@ -175,22 +175,11 @@ def _merged(kept: str, twins: Collection[ControllerRevision], pods: Iterable[Pod
 
 def _body(given: ControllerRevision, *, revision: int) -> bytes:
     """A whole revision as it is sent; its data as it came."""
-    metadata = given.metadata
-    tree = {
-        "name": metadata.name,
-        "namespace": metadata.namespace,
-        "uid": metadata.uid,
-        "resourceVersion": metadata.resource_version,
-        "labels": metadata.labels,
-        "annotations": metadata.annotations,
-        "ownerReferences": [owner.tree() for owner in metadata.owner_references or ()],
-        "finalizers": metadata.finalizers,
-    }
     return msgspec.json.encode(
         {
             "apiVersion": CONTROLLER_REVISIONS.api_version,
             "kind": CONTROLLER_REVISIONS.kind,
-            "metadata": {name: value for name, value in tree.items() if value},
+            "metadata": given.metadata.tree(),
             "data": given.data,
             "revision": revision,
         }

@@ -91,22 +91,11 @@ def collision_body(daemonset: DaemonSet) -> bytes:
 
 def whole_body(daemonset: DaemonSet, status: dict[str, Any]) -> bytes:
     """All of a DaemonSet that a PUT of its status must carry."""
-    metadata = daemonset.metadata
-    tree = {
-        "name": metadata.name,
-        "namespace": metadata.namespace,
-        "uid": metadata.uid,
-        "resourceVersion": metadata.resource_version,
-        "labels": metadata.labels,
-        "annotations": metadata.annotations,
-        "ownerReferences": [owner.tree() for owner in metadata.owner_references or ()],
-        "finalizers": metadata.finalizers,
-    }
     return msgspec.json.encode(
         {
             "apiVersion": DAEMON_SETS.api_version,
             "kind": DAEMON_SETS.kind,
-            "metadata": {name: value for name, value in tree.items() if value},
+            "metadata": daemonset.metadata.tree(),
             "spec": daemonset.spec_text,
             "status": status,
         }

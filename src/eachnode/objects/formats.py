@@ -19,7 +19,6 @@ _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_KEY})?"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
-_C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 _HTTP_HEADER = "[-A-Za-z0-9]+"
 _PERCENT = "[0-9]+%"
 
@@ -29,7 +28,6 @@ _IS_LABEL_1035 = re.compile(_LABEL_1035).fullmatch
 _IS_KEY = re.compile(_KEY).fullmatch
 _IS_LABEL_VALUE = re.compile(_LABEL_VALUE).fullmatch
 _IS_CONFIG_KEY = re.compile(_CONFIG_KEY).fullmatch
-_IS_C_IDENTIFIER = re.compile(_C_IDENTIFIER).fullmatch
 _IS_HTTP_HEADER = re.compile(_HTTP_HEADER).fullmatch
 _IS_PERCENT = re.compile(_PERCENT).fullmatch
 
@@ -51,10 +49,6 @@ _KEY_SENTENCE = (
 _LABEL_VALUE_SENTENCE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
     "and must start and end with an alphanumeric character"
-)
-_C_IDENTIFIER_SENTENCE = (
-    "a valid C identifier must start with alphabetic character or '_', "
-    "followed by a string of alphanumeric characters or '_'"
 )
 _ENV_NAME_SENTENCE = "a valid environment variable name must consist only of printable ASCII characters other than '='"
 _KEY_PROBLEM_EXAMPLES = ("MyName", "my.name", "123-abc")
@@ -176,13 +170,6 @@ def environment_name(value: str) -> Problems:
     if not all(" " <= char <= "~" and char != "=" for char in value):
         found.append(_ENV_NAME_SENTENCE)
     return tuple(found)
-
-
-def c_identifier(value: str) -> Problems:
-    """An identifier as the C language knows it."""
-    if _IS_C_IDENTIFIER(value):
-        return NONE
-    return (mismatch(_C_IDENTIFIER_SENTENCE, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName"),)
 
 
 def port_number(value: int) -> Problems:

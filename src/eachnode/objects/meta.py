@@ -48,6 +48,20 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     owner_references: tuple[OwnerReference, ...] | None = None
     finalizers: tuple[str, ...] | None = None
 
+    def tree(self) -> dict[str, Any]:
+        """What a PUT of the whole object has to carry of it."""
+        found = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "uid": self.uid,
+            "resourceVersion": self.resource_version,
+            "labels": self.labels,
+            "annotations": self.annotations,
+            "ownerReferences": [owner.tree() for owner in self.owner_references or ()],
+            "finalizers": self.finalizers,
+        }
+        return {name: value for name, value in found.items() if value}
+
     @property
     def key(self) -> Key:
         """Its name within its kind."""

@@ -109,7 +109,7 @@ class Informer(Generic[View]):
         self._door, self._view, self._clock, self._chance = door, view, clock, chance
         self._namespace, self._labels, self._fields = namespace, labels, fields
         self._keep, self._on_malformed = keep, on_malformed
-        self._subscribers: list[Callable[[Sequence[Change[View]]], None]] = []
+        self._subscribers: list[Callable[[View | None, View | None], None]] = []
         self._stream: AsyncIterator[Sequence[WatchEvent]] | None = None
         self._fresh: dict[Key, View] = {}  # The present objects, while they are still coming in.
         self._streams_initial = True  # Until the server says that it does not.
@@ -125,21 +125,9 @@ class Informer(Generic[View]):
 
     def subscribe(self, react: Callable[[View | None, View | None], None]) -> None:
         """Be told each change as (old, new); None is not there. What is present is told at once as (None, new)."""
-
-        def react_to_each(changes: Sequence[Change[View]]) -> None:
-            for old, new in changes:
-                _guarded(react, old, new)
-
-        self._subscribe(react_to_each)
-
-    def subscribe_batches(self, react: Callable[[Sequence[tuple[View | None, View | None]]], None]) -> None:
-        """Be told the changes of each batch in one call."""
-        self._subscribe(lambda changes: _guarded(react, changes))
-
-    def _subscribe(self, react: Callable[[Sequence[Change[View]]], None]) -> None:
         self._subscribers.append(react)
-        if self._items:
-            react([(None, item) for item in self._items.values()])
+        for item in self._items.values():
+            _guarded(react, None, item)
 
     async def run(self) -> None:
         """Keep `items` up to date until cancelled."""
@@ -317,7 +305,8 @@ class Informer(Generic[View]):
     def _deliver(self, changes: Sequence[Change[View]]) -> None:
         if changes:
             for react in self._subscribers:
-                react(changes)
+                for old, new in changes:
+                    _guarded(react, old, new)
 
     # Reading
 
@@ -397,12 +386,6 @@ class Informer(Generic[View]):
 
 
 Change = tuple[View | None, View | None]
-
-
-async def all_synced(*informers: Informer[HasMetadata]) -> None:
-    """Return when each of them has seen the present objects once."""
-    for informer in informers:
-        await informer.synced.wait()
 
 
 def _difference(old: View | None, new: View) -> Iterable[Change[View]]:

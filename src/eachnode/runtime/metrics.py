@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -37,10 +37,6 @@ class Metrics:
     def counter(self, name: str, meaning: str, *labels: str) -> Counter:
         """A number that only grows; `_total` is appended to its name."""
         return Counter(f"eachnode_{name}", meaning, labels, registry=self.registry)
-
-    def gauge(self, name: str, meaning: str, *labels: str) -> Gauge:
-        """A number that goes up and down."""
-        return Gauge(f"eachnode_{name}", meaning, labels, registry=self.registry)
 
     def histogram(self, name: str, meaning: str, *labels: str) -> Histogram:
         """How often something took how long."""

@@ -145,13 +145,6 @@ class Truth:
         """A DaemonSet by its name."""
         return next((each for each in self.daemons.values() if each.key == Key(namespace, name)), None)
 
-    def all_pods(self) -> Iterator[tuple[Daemons, Pod]]:
-        """Every pod of every DaemonSet."""
-        for daemons in self.daemons.values():
-            for pods in daemons.pods.values():
-                for pod in pods.values():
-                    yield daemons, pod
-
     def apply(self, commit: Commit) -> None:
         """Make a commit part of the truth."""
         place = commit.resource, commit.key

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from eachnode.objects.go_text import go_json
 from eachnode.server.kind import Tree
 
 _FACTS = """
@@ -208,11 +207,6 @@ def as_go(type_name: str, tree: Tree) -> Tree:
         else:
             printed[field.go] = _value(field.shape, tree.get(field.json))
     return printed
-
-
-def go_shown(type_name: str, tree: Tree) -> str:
-    """The same on one line, as error messages quote a wrong value."""
-    return go_json(as_go(type_name, tree)).decode()
 
 
 @lru_cache(maxsize=512)

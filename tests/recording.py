@@ -1,4 +1,4 @@
-"""A door that remembers what was asked through it: which permissions a loop needs, and how many calls a plan costs."""
+"""A door that remembers what was asked through it: which permissions a loop needs, and how many calls a rule costs."""
 
 from __future__ import annotations
 
