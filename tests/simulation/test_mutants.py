@@ -116,6 +116,17 @@ def looks_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expectations.Versions, "behind", lambda self, seen: "")
 
 
+def forgets_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits until a pod that was deleted is seen to go."""
+    right = expectations.Expectations.satisfied
+
+    def satisfied(self: expectations.Expectations, now: float) -> bool:
+        self.deletes.clear()
+        return right(self, now)
+
+    monkeypatch.setattr(expectations.Expectations, "satisfied", satisfied)
+
+
 def rejoices_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pod counts as one of the newest template."""
     right = status.counts
@@ -175,6 +186,7 @@ CAUGHT: list[tuple[str, Mutant, Scenario]] = [
     ("BudgetIsKept", spends_too_much, ROLLOUT),
     ("SurgeIsKept", surges_too_much, SURGE),
     ("NoSecondPod", looks_away, ROLLOUT),
+    ("NothingTwice", forgets_deletions, ROLLOUT),
     ("NoPodWhereRefused", minds_no_taints, TAINTED),
     ("ObservedIsNotAhead", reports_ahead, ROLLOUT),
     ("DoneIsDone", rejoices_early, ROLLOUT),

@@ -104,10 +104,11 @@ def test_troubles_are_drawn_from_the_seed_alone() -> None:
     assert len(troubles_of(rollout, 7, until=86_400.0)) > 50
 
 
+@pytest.mark.parametrize("name", ["rollout", "surge-min-ready"])
 @pytest.mark.parametrize("faults", [faults for faults, _ in KINDS], ids=lambda faults: "+".join(faults))
-def test_each_fault_really_happens_and_is_survived(faults: dict[str, float | bool]) -> None:
+def test_each_fault_really_happens_and_is_survived(faults: dict[str, float | bool], name: str) -> None:
     """For the whole of a rollout, to the controller: a fault that is drawn and never strikes would prove nothing."""
-    outcome = simulate(scenario("rollout"), 1, troubles=[Episode(0.0, 90.0, "controller", faults)])
+    outcome = simulate(scenario(name), 1, troubles=[Episode(0.0, 90.0, "controller", faults)])
     assert outcome.ok, told(outcome)
     assert all(outcome.happened[name] for name in faults if name not in AMOUNTS), outcome.happened
 

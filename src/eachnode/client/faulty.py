@@ -55,6 +55,7 @@ class Faults:
 
 NONE = Faults()
 NOTICED = 0.5  # Seconds: a delay shorter than that is no fault.
+CATCHES_UP = 2  # Stale lists in a row: a server that lags behind the others catches up with them.
 REMEMBERED = 20  # Batches of a watch that may be repeated.
 BETWEEN = 0.05  # Seconds at the most between two repeated batches, in which somebody may act upon old news.
 
@@ -71,6 +72,7 @@ class Faulty(Intercepting):
         self.happened: Counter[str] = Counter() if happened is None else happened
         self._chance = chance
         self._seen_lists: dict[tuple[Resource, str, str, str], Page] = {}
+        self._stale_in_a_row = 0
 
     def _happens(self, fault: str, likelihood: float) -> bool:
         # Nothing is drawn for what cannot happen, so that a fault added later leaves old seeds as they were.
@@ -127,8 +129,14 @@ class Faulty(Intercepting):
             return page  # Part of a snapshot: a page from another one would not fit.
         query = (resource, namespace, labels, fields)
         before = self._seen_lists.get(query)
-        if before is not None and self._happens("stale_list", self.faults.stale_list):
+        if (
+            before is not None
+            and self._stale_in_a_row < CATCHES_UP
+            and self._happens("stale_list", self.faults.stale_list)
+        ):
+            self._stale_in_a_row += 1
             return before
+        self._stale_in_a_row = 0
         self._seen_lists[query] = page
         return page
 

@@ -17,11 +17,12 @@ from eachnode.client.door import Door
 from eachnode.client.intercepting import Call, Intercepting, close_watch
 from eachnode.objects.document import Document
 from eachnode.objects.meta import Key, MetadataOnly
-from eachnode.objects.resources import Resource
+from eachnode.objects.resources import PODS, Resource
 from eachnode.objects.status import ApiError, Unreachable
 from eachnode.objects.watching import WatchEvent
 
 Answer = TypeVar("Answer")
+PATIENCE = 290.0  # Seconds for which an answer is trusted although nobody sees its effect; loops have five minutes.
 
 
 @dataclass(slots=True)
@@ -142,3 +143,24 @@ class Gate(Intercepting):
         self._check(call)
         if server != self._server:
             raise Unreachable(f"{call}: the server was killed before it answered")
+
+
+class Memory(Intercepting):
+    """What one process was promised: it should not ask for it again before its patience ends."""
+
+    def __init__(self, door: Door, who: str, on_repetition: Callable[[str], None]) -> None:
+        super().__init__(door)
+        self._who, self._on_repetition = who, on_repetition
+        self._removed: dict[Key, float] = {}  # Pods whose deletion was acknowledged, and when.
+
+    async def request(self, call: Call, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Pass one request, and remember what its answer promised."""
+        if call.verb != "delete" or call.resource != PODS:
+            return await send()
+        loop = asyncio.get_running_loop()
+        since = self._removed.get(call.key)
+        if since is not None and loop.time() - since < PATIENCE:
+            self._on_repetition(f"{self._who} deletes pod {call.key}, which it has deleted already")
+        answer = await send()
+        self._removed[call.key] = loop.time()
+        return answer

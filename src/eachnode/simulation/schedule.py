@@ -24,14 +24,14 @@ KINDS: tuple[tuple[dict[str, float | bool], int], ...] = (
     ({"internal": 0.2}, 2),
     ({"unavailable": 0.3}, 2),
     ({"lost_request": 0.2}, 2),
-    ({"lost_answer": 0.2}, 4),
+    ({"lost_answer": 0.3}, 4),
     ({"slow": 0.3, "slowest": 5.0}, 2),
     ({"stale_list": 0.5, "too_old": 0.5, "no_initial": True, "watch_lost": 0.3}, 2),  # Who has another way lists never.
     ({"too_old": 0.5, "watch_lost": 0.2}, 2),
     ({"no_initial": True, "too_old": 0.5, "watch_lost": 0.2}, 1),
     ({"watch_lost": 0.3}, 3),
     ({"watch_ends": 0.3}, 1),
-    ({"watch_late": 0.3, "latest": 5.0}, 4),
+    ({"watch_late": 0.5, "latest": 5.0}, 4),
     ({"watch_repeats": 0.5}, 2),
     ({"unavailable": 1.0, "watch_lost": 1.0}, 1),  # Cut off.
 )
@@ -74,7 +74,7 @@ Trouble = Episode | Strike
 
 def draw(chance: random.Random, components: Sequence[str], horizon: float, *, restarts: bool) -> tuple[Trouble, ...]:
     """The trouble of one run."""
-    count = 2 + chance.randrange(4) + int(horizon // 1200)
+    count = 4 + chance.randrange(6) + int(horizon // 1200)
     found: list[Trouble] = []
     for _ in range(count):
         start = chance.random() * horizon
@@ -95,12 +95,12 @@ def draw(chance: random.Random, components: Sequence[str], horizon: float, *, re
 
 
 def _jump(chance: random.Random) -> float:
-    """By how much the clock is set: mostly a little, as time services do, now and then by minutes."""
-    return chance.uniform(-5.0, 5.0) if chance.random() < 0.7 else chance.uniform(-120.0, 600.0)
+    """By how much the clock is set, as time services do; more than that makes nodes seem silent."""
+    return chance.uniform(-5.0, 5.0) if chance.random() < 0.7 else chance.uniform(-30.0, 30.0)
 
 
 def _victim(chance: random.Random, components: Sequence[str]) -> str:
-    """The component that is to suffer: half the time it is the controller."""
-    if "controller" in components and chance.random() < 0.5:
+    """The component that is to suffer: mostly it is the controller."""
+    if "controller" in components and chance.random() < 0.6:
         return "controller"
     return components[chance.randrange(len(components))]

@@ -27,7 +27,7 @@ from eachnode.objects.meta import Key, MetadataOnly
 from eachnode.objects.resources import Resource
 from eachnode.runtime.leader import LeaderElection
 from eachnode.simulation.at_rest import waiting_in_vain
-from eachnode.simulation.gates import Gate, Ledger
+from eachnode.simulation.gates import Gate, Ledger, Memory
 from eachnode.simulation.invariants import ALWAYS
 from eachnode.simulation.schedule import CALM, Episode
 from eachnode.simulation.seeds import Seeds
@@ -114,7 +114,9 @@ class World:
         chance = self.seeds.of(f"faults of {component} {life}")
         faulty = Faulty(gate, self._faults_of(component), chance=chance, happened=self.happened)
         self._processes[component] = Process(faulty, gate)
-        return faulty
+        if component not in self.members("controller"):
+            return faulty
+        return Memory(faulty, component, lambda sentence: self.break_with(f"NothingTwice: {sentence}"))
 
     def _gates(self) -> Iterator[Gate]:
         yield self.user

@@ -223,6 +223,38 @@ async def test_a_late_create_makes_no_second_pod_either() -> None:
         assert charge.expectations.satisfied(play.clock.now())
 
 
+async def test_a_pod_that_comes_while_its_create_waits_for_its_turn_stays_the_only_one() -> None:
+    """Creates start slowly: between the decision and the request a late answer to an earlier one may be seen."""
+    async with stage("n1", "n2", hands=False) as play:
+
+        async def lose_request(call: Call) -> None:
+            if call.verb == "create" and call.resource is PODS:
+                raise Unreachable("no answer yet")
+
+        play.door.interfere = lose_request
+        controller = await play.controller()
+        await play.daemonset()
+        await play.settle(1)
+        (charge,) = controller.charges.values()
+        name = charge.unanswered["n2"] = "d-late1"  # As if it had been tried too.
+
+        async def arrive_late(call: Call) -> None:
+            if call.verb == "create" and call.resource is PODS:
+                play.door.interfere = None
+                assert charge.body is not None
+                await play.server.create(PODS, charge.body[1].on("n2", name), "default")
+                while "n2" in charge.unanswered:
+                    await asyncio.sleep(0.001)
+
+        play.door.interfere = arrive_late
+        await play.settle()
+        pods = await play.pods_by_node()
+        assert pods["n2"] == [name]
+        assert len(pods["n1"]) == 1
+        assert not any(call.verb == "delete" for call in play.door.writes())
+        assert charge.expectations.satisfied(play.clock.now())
+
+
 async def test_a_name_that_somebody_else_has_taken_is_not_tried_for_ever() -> None:
     async with stage("n1") as play:
 

@@ -160,10 +160,13 @@ class Carrier:
         if not creates:
             return []
         body = self.body(charge, daemonset, revision)
+        sent = dict(charge.unanswered)  # As it was decided: a pod may be seen, and its name forgotten, before its turn.
         position, batch = 0, 1
         while position < len(creates):
             together = creates[position : position + batch]
-            results = await asyncio.gather(*(self._create(charge, create, body) for create in together))
+            results = await asyncio.gather(
+                *(self._create(charge, create, body, sent.get(create.node, "")) for create in together)
+            )
             failures = [failure for failure in results if failure is not None]
             position += len(together)
             batch *= 2
@@ -180,15 +183,17 @@ class Carrier:
             charge.body = (made_for, pod_body(daemonset, revision, bind=self._bind))
         return charge.body[1]
 
-    async def _create(self, charge: Charge, create: CreatePod, body: PodBody) -> Failure | None:
+    async def _create(self, charge: Charge, create: CreatePod, body: PodBody, sent: str) -> Failure | None:
+        """Create a pod, under the name that was `sent` before and got no answer, if one was."""
         node, namespace = create.node, charge.key.namespace
-        key = Key(namespace, charge.unanswered.get(node) or self._new_name(charge))
+        key = Key(namespace, sent or self._new_name(charge))
         charge.expectations.creates.add(key)
         try:
-            document = await self._send_create(charge, body, node, key)
+            document = await self._send_create(charge, body, node, key, sent_before=bool(sent))
         except NameTaken:
             charge.expectations.will_not_create(key)
-            return await self._create(charge, create, body)
+            charge.unanswered.pop(node, None)
+            return await self._create(charge, create, body, "")
         except (ApiError, Unreachable) as error:
             return self._create_failed(charge, node, key, error)
         charge.unanswered.pop(node, None)
@@ -201,13 +206,12 @@ class Carrier:
     def _new_name(self, charge: Charge) -> str:
         return pod_name(charge.key.name, name_suffix(self._chance))
 
-    async def _send_create(self, charge: Charge, body: PodBody, node: str, key: Key) -> Document:
+    async def _send_create(self, charge: Charge, body: PodBody, node: str, key: Key, *, sent_before: bool) -> Document:
         try:
             return await self._door.create(PODS, body.on(node, key.name), key.namespace)
         except AlreadyExists as error:
             # Among thousands of pods a name drawn at random is taken now and then, by one of our own too. Only a name
             # that was sent before and got no answer can stand for this very create.
-            sent_before = charge.unanswered.pop(node, None) == key.name
             existing = await self._door.get(PODS, key.name, key.namespace)
             pod = existing.read(Pod)
             controller = pod.metadata.controller
