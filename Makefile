@@ -43,8 +43,9 @@ simulate: setup ## every scenario with many seeds, on all cores: make simulate S
 behaviours: setup ## which test covers which numbered behaviour; fails on a gap
 	$(BIN)/python scripts/behaviours.py
 
-bench: setup ## measure speed and memory beside the goals, and write the numbers down (some twenty minutes)
+bench: setup ## measure speed and memory beside the goals, and write the numbers down, in the README too (some twenty minutes)
 	$(BIN)/eachnode bench --json benchmarks/results/$$(date -u +%Y-%m-%d)-$$(git rev-parse --short HEAD).json
+	$(BIN)/python -m scripts.figures
 
 lock: setup ## renew the locked requirements (they name no package index)
 	$(BIN)/pip-compile -q --extra dev --generate-hashes --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --allow-unsafe --strip-extras -o $(LOCK) pyproject.toml

@@ -1,0 +1,102 @@
+"""Writes the README's figures from the results that `make bench` keeps, so that nobody types a number.
+
+    python -m scripts.figures
+
+Each figure is the median in the newest results that have it; what was never measured has no row.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).parents[1]
+README = TOP / "README.md"
+RESULTS = TOP / "benchmarks" / "results"
+HEADING = "## Figures\n"
+OURS, THEIRS = "eachnode controller", "kube-controller-manager"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is told, and the measures that tell it: ours, and the reference's if it was measured beside."""
+
+    words: str
+    benchmark: str
+    name: str
+    beside: str = ""
+
+
+def _side_by_side(words: str, name: str) -> Row:
+    return Row(words, "reference", f"{OURS}: {name}", f"{THEIRS}: {name}")
+
+
+ROWS = (
+    Row("`eachnode up`, until three nodes are ready", "start", "eachnode up to ready, 3 nodes"),
+    Row("its memory", "start", "memory when ready, 3 nodes"),
+    Row("a DaemonSet on 1,000 simulated nodes, until every pod is available", "cluster", "create, 1,000 nodes, wall"),
+    Row("pods created per second, over HTTP, on disk", "creations", "pod creations per second, 50 in flight"),
+    _side_by_side("controller: CPU per pod, created on 1,000 nodes", "CPU per pod, create, 1,000 nodes"),
+    _side_by_side("controller: CPU per pod, created on 5,000 nodes", "CPU per pod, create, 5,000 nodes"),
+    _side_by_side("controller: CPU per pod, 10 % update of 5,000 nodes", "CPU per pod, 10 % rollout, 5,000 nodes"),
+    _side_by_side("controller: memory, 5,000 pods", "memory, 5,000 pods"),
+)
+
+
+def kept(folder: Path = RESULTS) -> list[dict[str, Any]]:
+    """All results, the newest first."""
+    found: list[dict[str, Any]] = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+    return sorted(found, key=lambda each: str(each["when"]), reverse=True)
+
+
+def figure(results: Sequence[dict[str, Any]], benchmark: str, name: str) -> str:
+    """A median with its unit, from the newest results that have it; empty if none has."""
+    for measure in (measure for each in results for measure in each["measures"]):
+        if (measure["benchmark"], measure["name"]) == (benchmark, name) and measure.get("median") is not None:
+            value = float(measure["median"])
+            return f"{value:,.0f} {measure['unit']}" if value >= 100 else f"{value:.2g} {measure['unit']}"
+    return ""
+
+
+def section(results: Sequence[dict[str, Any]]) -> str:
+    """What stands below the heading."""
+    rows = [(row.words, figure(results, row.benchmark, row.name), _beside(results, row)) for row in ROWS]
+    measured = [row for row in rows if row[1]]
+    if not measured:
+        return "\nNo results are kept yet; `make bench` measures everything on your machine.\n\n"
+    return "".join(f"{line}\n" for line in _lines(measured, results[0]))
+
+
+def _beside(results: Sequence[dict[str, Any]], row: Row) -> str:
+    return figure(results, row.benchmark, row.beside) if row.beside else ""
+
+
+def _lines(rows: Sequence[tuple[str, str, str]], newest: dict[str, Any]) -> Iterator[str]:
+    machine, versions = newest["machine"], newest["versions"]
+    yield ""
+    yield "| | eachnode | Kubernetes' own |"
+    yield "|---|---|---|"
+    for words, ours, theirs in rows:
+        yield f"| {words} | {ours} | {theirs} |"
+    yield ""
+    yield f"Medians on {machine['cores']} cores ({machine['cpu']}), Python {versions['python']}. `make bench` measures them"
+    yield "on your machine, and `eachnode bench reference --binaries DIR` those side by side with Kubernetes' own programs."
+    yield "[Performance](docs/performance.md) tells what they mean and where the limits are."
+    yield ""
+
+
+def renewed(readme: str, results: Sequence[dict[str, Any]]) -> str:
+    """The README with these figures."""
+    text, times = re.subn(rf"(?ms)^{HEADING}.*?(?=^## )", lambda _: HEADING + section(results), readme, count=1)
+    assert times == 1, f"the README has no {HEADING.strip()!r}"
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(renewed(README.read_text(), kept()))
+    print(f"{README.name} tells the figures of {RESULTS.relative_to(TOP)}", file=sys.stderr)
