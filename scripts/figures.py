@@ -84,8 +84,9 @@ def _lines(rows: Sequence[tuple[str, str, str]], newest: dict[str, Any]) -> Iter
     for words, ours, theirs in rows:
         yield f"| {words} | {ours} | {theirs} |"
     yield ""
-    yield f"Medians on {machine['cores']} cores ({machine['cpu']}), Python {versions['python']}. `make bench` measures them"
-    yield "on your machine, and `eachnode bench reference --binaries DIR` those side by side with Kubernetes' own programs."
+    yield f"Medians on {machine['cores']} cores ({machine['cpu']}), Python {versions['python']}."
+    yield "`make bench` measures them on your machine; `eachnode bench reference --binaries DIR` measures side by side with"
+    yield "Kubernetes' own programs."
     yield "[Performance](docs/performance.md) tells what they mean and where the limits are."
     yield ""
 
