@@ -85,8 +85,8 @@ def _lines(rows: Sequence[tuple[str, str, str]], newest: dict[str, Any]) -> Iter
         yield f"| {words} | {ours} | {theirs} |"
     yield ""
     yield f"Medians on {machine['cores']} cores ({machine['cpu']}), Python {versions['python']}."
-    yield "`make bench` measures them on your machine; `eachnode bench reference --binaries DIR` measures side by side with"
-    yield "Kubernetes' own programs."
+    yield "`make bench` measures them on your machine; `eachnode bench reference --binaries DIR` measures side by side"
+    yield "with Kubernetes' own programs."
     yield "[Performance](docs/performance.md) tells what they mean and where the limits are."
     yield ""
 
