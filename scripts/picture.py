@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 import yaml
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 
 from eachnode.cli.board.show import draw_now, events_of
 from eachnode.cli.live import LiveView
@@ -74,7 +74,7 @@ async def _picture(door: Door, clock: LoopClock) -> str:
     await view.synced()
     await events.synced.wait()
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(draw_now(view, events, "~/.eachnode/kubeconfig", clock, WIDTH))
+    console.print(draw_now(view, events, "~/.eachnode/kubeconfig", clock, ConsoleDimensions(WIDTH, 50)))
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)

@@ -56,6 +56,21 @@ def test_with_very_many_nodes_a_cell_is_the_worst_of_several_and_the_board_stays
     assert set(WORST_FIRST) == set(State)
 
 
+def test_the_line_for_kubectl_is_on_the_screen_however_low_it_is() -> None:
+    sets = [picture(6, f"default/web-{number}") for number in range(4)]
+    for height in range(7, 40):
+        lines = drawn(draw(sets, EVENTS * 4, "kubeconfig", 80, height), 80).splitlines()
+        assert len(lines) <= height
+        assert lines[-1].startswith("export KUBECONFIG=kubeconfig")
+    low = drawn(draw(sets, EVENTS * 4, "kubeconfig", 80, 16), 80)
+    assert "default/web-1" in low
+    assert "and 2 more, for which there is no room" in low
+    assert "events" not in low
+    high = drawn(draw(sets, EVENTS * 4, "kubeconfig", 80, 40), 80)
+    assert "for which there is no room" not in high
+    assert high.count("Container started") == 4
+
+
 def test_without_a_daemonset_the_board_says_what_to_do() -> None:
     text = drawn(draw([], (), "kubeconfig", 100))
     assert "no DaemonSet yet: kubectl apply -f examples/fluentd.yaml" in text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from io import StringIO
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
@@ -48,24 +49,47 @@ WORST_FIRST = (
 LINES = 12  # Of the grid at the most, so that the board stays on the screen.
 NAMED_UP_TO = 24  # With more nodes than this the grid has no names.
 BAR = 40
+FRAME = 2  # The lines that a panel needs for itself.
 GAP = "   "
 
 
-def draw(pictures: Sequence[Picture], events: Sequence[Told], kubeconfig: str, width: int = 100) -> RenderableType:
-    """The whole board."""
-    parts: list[RenderableType] = [
-        Panel(_picture(each, width), title=f"[bold]{each.name}[/]", title_align="left") for each in pictures
-    ]
+def draw(
+    pictures: Sequence[Picture], events: Sequence[Told], kubeconfig: str, width: int = 100, height: int = 1000
+) -> RenderableType:
+    """The whole board; where there is not room for everything, events are left out first, then DaemonSets."""
+    seen = Counter(cell.state for picture in pictures for cell in picture.cells)
+    states = Padding(draw_states(seen, width - 2), (0, 1))
+    foot = Text.assemble(("export KUBECONFIG=", "bold"), (kubeconfig, "bold"), ("     q or Ctrl-C ends it", "dim"))
+    parts = _panels(pictures, width, height - _lines(states, width) - _lines(foot, width))
     if not pictures:
         parts.append(Panel(Text("no DaemonSet yet: kubectl apply -f examples/fluentd.yaml"), title="DaemonSets"))
-    seen = Counter(cell.state for picture in pictures for cell in picture.cells)
-    parts.append(Padding(draw_states(seen, width - 2), (0, 1)))
-    if events:
-        parts.append(_events(events))
-    parts.append(
-        Text.assemble(("export KUBECONFIG=", "bold"), (kubeconfig, "bold"), ("     q or Ctrl-C ends it", "dim"))
-    )
-    return Group(*parts)
+    parts.append(states)
+    room = height - _lines(Group(*parts, foot), width) - FRAME
+    if events and room > 0:
+        parts.append(_events(events[:room]))
+    return Group(*parts, foot)
+
+
+def _panels(pictures: Sequence[Picture], width: int, room: int) -> list[RenderableType]:
+    """A panel for each DaemonSet that there is room for; of the first at least the upper part."""
+    parts: list[RenderableType] = []
+    for place, each in enumerate(pictures):
+        panel = Panel(_picture(each, width), title=f"[bold]{each.name}[/]", title_align="left")
+        left = len(pictures) - place
+        needed, available = _lines(panel, width), room - (left > 1)
+        if place and needed > available:
+            parts.append(Text(f" and {left} more, for which there is no room", "dim"))
+            break
+        panel.height = min(needed, max(available, FRAME + 1))
+        parts.append(panel)
+        room -= panel.height
+    return parts
+
+
+def _lines(part: RenderableType, width: int) -> int:
+    """How many lines it takes."""
+    console = Console(width=width, file=StringIO())
+    return len(console.render_lines(part, pad=False))
 
 
 def _picture(picture: Picture, width: int) -> RenderableType:

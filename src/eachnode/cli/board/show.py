@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleDimensions, RenderableType
 from rich.live import Live
 
 from eachnode.cli.board.drawing import draw
@@ -77,7 +77,7 @@ async def show(door: Door, kubeconfig: Path) -> None:
         with _keys() as quit_pressed, Live(console=Console(), screen=True, auto_refresh=False) as live:
             while not quit_pressed.is_set():
                 view.changed.clear()
-                live.update(draw_now(view, events, where, clock, live.console.width), refresh=True)
+                live.update(draw_now(view, events, where, clock, live.console.size), refresh=True)
                 await asyncio.sleep(PAUSE)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(_either(view.changed, quit_pressed), 1.0)
@@ -94,11 +94,13 @@ async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
             wait.cancel()
 
 
-def draw_now(view: LiveView, events: Informer[BoardEvent], kubeconfig: str, clock: Clock, width: int) -> RenderableType:
+def draw_now(
+    view: LiveView, events: Informer[BoardEvent], kubeconfig: str, clock: Clock, size: ConsoleDimensions
+) -> RenderableType:
     """The board as it is at this moment."""
     looks = [look for key in view.keys_in_order() if (look := view.look(key)) is not None]
     told = [_told(event, clock.now()) for event in _newest(events.items.values())]
-    return draw([picture_of(look) for look in looks], told, kubeconfig, width)
+    return draw([picture_of(look) for look in looks], told, kubeconfig, size.width, size.height)
 
 
 def _newest(events: Iterable[BoardEvent]) -> list[BoardEvent]:
