@@ -218,7 +218,7 @@ FACTS = {
         ResourceQuotaStatus: hard=.ResourceList used=.ResourceList
         ResourceRequirements: limits=.ResourceList requests=.ResourceList
         ResourceStatus: name=.ResourceName
-        ScaleIOVolumeSource: secretRef:p
+        ScaleIOVolumeSource: secretRef:n
         ScopedResourceSelectorRequirement: scopeName=.ResourceQuotaScope operator=.ScopeSelectorOperator
         SeccompProfile: type=.SeccompProfileType localhostProfile:p
         Secret: immutable:p type=.SecretType
@@ -296,7 +296,11 @@ EMBEDDED = {
     "core.SecretProjection": ("LocalObjectReference", "items optional"),
     "core.Volume": ("VolumeSource", "name"),
 }
-LIST_KEY_DEFAULTS = {"core.ContainerPort": {"protocol": "TCP"}, "core.ServicePort": {"protocol": "TCP"}}
+LIST_KEY_DEFAULTS = {
+    "core.ContainerPort": {"protocol": "TCP"},
+    "core.ServicePort": {"protocol": "TCP"},
+    "core.LocalObjectReference": {"name": ""},
+}
 
 Schema = dict[str, Any]
 

@@ -40,6 +40,25 @@ def go_json_indented(value: Any) -> str:
     return msgspec.json.format(go_json(value), indent=1).decode()
 
 
+def go_quoted(text: str) -> str:
+    """A text in quotes, as Go's %q shows it."""
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(map(_quoted_letter, text))}"'
+
+
+_QUOTED = {'"': '\\"', "\\": "\\\\"} | dict(zip("\a\b\f\n\r\t\v", (f"\\{name}" for name in "abfnrtv"), strict=True))
+
+
+def _quoted_letter(letter: str) -> str:
+    if letter.isprintable() or letter in _QUOTED:
+        return _QUOTED.get(letter, letter)
+    code = ord(letter)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def _sorted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value, key=str.encode)}

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eachnode.objects.go_text import go_json
+from eachnode.objects.go_text import go_json, go_quoted
 from eachnode.objects.resources import Resource
 from eachnode.objects.status import Cause, Details, Invalid
+
+NOWHERE = "[]"  # What the reference writes for a path without a name, where it blames no field in particular.
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def too_many(field: str, actual: int, at_most: int) -> FieldError:
 def shown(value: Any) -> str:
     """A value as the reference prints it in an error."""
     if isinstance(value, str):
-        return _quoted(value)
+        return go_quoted(value)
     if value is None:
         return "null"
     return go_json(value).decode()
@@ -83,18 +85,10 @@ def refusal(resource: Resource, name: str, errors: Iterable[FieldError]) -> Inva
     summary = sentences[0] if len(sentences) == 1 else f"[{', '.join(sentences)}]"
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     return Invalid(
-        f'{kind} "{name}" is invalid: {summary}',
+        f"{kind} {shown(name)} is invalid: {summary}",
         details=Details(name=name, group=resource.group, kind=resource.kind, causes=causes),
     )
 
 
 def _with(head: str, detail: str) -> str:
     return f"{head}: {detail}" if detail else head
-
-
-def _quoted(text: str) -> str:
-    """Go's %q for ordinary text: quotes, backslashes and control characters escaped."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    for char, code in (("\n", "\\n"), ("\t", "\\t"), ("\r", "\\r")):
-        escaped = escaped.replace(char, code)
-    return f'"{escaped}"'

@@ -90,6 +90,13 @@ async def test_an_update_with_the_same_text_is_none_of_the_data() -> None:
         await api.update(CONTROLLER_REVISIONS, "r1", body(b'{"a":2,"b":1}', revision=10), HOME)
 
 
+async def test_data_that_may_not_change_is_shown_as_it_was_written() -> None:
+    api = await holding(b'{"a":1}')
+    with pytest.raises(Invalid) as refused:
+        await api.update(CONTROLLER_REVISIONS, "r1", body(rb'{"b": "\u00e9<", "a": 1e3}'), HOME)
+    assert r'Invalid value: {"b":"\u00e9\u003c","a":1e3}: field is immutable' in refused.value.message
+
+
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

@@ -63,6 +63,8 @@ def test_templates_are_not_filled_in_like_pods() -> None:
 def test_on_delete_needs_no_numbers() -> None:
     tree = stored(updateStrategy={"type": "OnDelete"})
     assert tree["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    tree = stored(updateStrategy={"type": "OnDelete", "rollingUpdate": {"maxSurge": 3}})
+    assert tree["spec"]["updateStrategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 3}
 
 
 @pytest.mark.parametrize(("given", "kept"), [("7", "7"), ("0", "1"), ("-3", "1")])
@@ -87,6 +89,9 @@ def test_a_generation_that_is_no_number_makes_the_object_unreadable(text: str, p
         ({"minReadySeconds": 5}, (5, "3")),
         ({"template": {**TEMPLATE, "spec": {"containers": [{"name": "c", "image": "other"}]}}}, (5, "4")),
         ({"template": {**TEMPLATE, "metadata": {"labels": {"a": "b", "c": "d"}}}}, (5, "4")),
+        ({"template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "tolerations": [], "nodeSelector": {}}}}, (4, "3")),
+        ({"template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "affinity": {}}}}, (5, "4")),
+        ({"template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "priority": 0}}}, (5, "4")),
     ],
 )
 def test_generations_count_what_changes(fields: Tree, expected: tuple[int, str]) -> None:

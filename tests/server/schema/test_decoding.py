@@ -173,6 +173,54 @@ def test_repeated_fields_are_found_however_they_are_written(body: bytes) -> None
     assert call.warnings == ['duplicate field "metadata.name"', 'duplicate field "spec.containers[0].name"']
 
 
+REPEATS = b'{"metadata":{"name":"a","labels":{"x":"1","x":"2"},"name":"b"},"spec":{"z":1,"hostname":"h","z":2,"y":1,'
+REPEATS += b'"hostname":"i","containers":[]}}'
+
+
+def test_complaints_come_in_the_order_of_the_text() -> None:
+    call = a_call()
+    read(POD, REPEATS, call)
+    assert call.warnings == [
+        'duplicate field "metadata.labels.x"',
+        'duplicate field "metadata.name"',
+        'unknown field "spec.z"',
+        'unknown field "spec.y"',
+        'duplicate field "spec.hostname"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ('"nodeSelector":{"a":"b"},"nodeSelector":{"c":"d"}', {"nodeSelector": {"a": "b", "c": "d"}}),
+        (
+            '"securityContext":{"runAsUser":1},"securityContext":{"runAsGroup":2}',
+            {"securityContext": {"runAsUser": 1, "runAsGroup": 2}},
+        ),
+        ('"securityContext":{"runAsUser":1},"securityContext":null', {}),
+        ('"hostname":"h","hostname":null', {"hostname": "h"}),
+        (
+            '"imagePullSecrets":[{"name":"a"},{"name":"b"}],"imagePullSecrets":[{}]',
+            {"imagePullSecrets": [{"name": "a"}]},
+        ),
+        ('"tolerations":[{"key":"k"}],"tolerations":[]', {}),
+    ],
+    ids=["map", "object", "null for an object", "null for a text", "list", "empty list"],
+)
+def test_a_repeated_field_is_read_into_what_is_there(fields: str, expected: Tree) -> None:
+    tree = read(POD, f'{{"spec":{{"containers":[{{"name":"c"}}],{fields}}}}}'.encode(), a_call(strict="Ignore"))
+    assert {key: value for key, value in tree["spec"].items() if key != "containers"} == expected
+
+
+@pytest.mark.parametrize("validation", ["Ignore", "Warn", "Strict"])
+def test_each_value_of_a_repeated_field_must_be_readable(validation: Any) -> None:
+    body = b'{"metadata":{"labels":{"a":1,"a":"b"}},"spec":{"hostname":1,"hostname":"h"}}'
+    with pytest.raises(BadRequest) as refused:
+        read(POD, body, a_call(strict=validation))
+    wrong = "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"
+    assert refused.value.message == f'Pod in version "v1" cannot be handled as a Pod: {wrong}'
+
+
 def test_colons_in_texts_are_not_keys() -> None:
     call = a_call()
     read(POD, {"metadata": {"name": 'a":b', "annotations": {"x": '{"a":1,"a":2}'}}}, call)
@@ -184,6 +232,9 @@ def test_yaml_bodies_are_read_alike() -> None:
     tree = decode(CONFIG_MAP, b"data: {a: b}\nwhat: 1\ndata: {c: d}\n", call, "yaml")
     assert tree["data"] == {"c": "d"}
     assert call.warnings == ['line 3: key "data" already set in map', 'unknown field "what"']
+    call = a_call()
+    decode(CONFIG_MAP, b"what: 1\ndata: {a: b}\nelse: 2\n", call, "yaml")
+    assert call.warnings == ['unknown field "else"', 'unknown field "what"']
     with pytest.raises(BadRequest, match="illegal base64 data at input byte 0"):
         decode(SECRET, b"data: {a: '!'}\n", call, "yaml")
 

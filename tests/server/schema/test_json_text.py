@@ -29,6 +29,8 @@ REFUSALS = {
     r'"\u12g4"': r"invalid character 'g' in \u hexadecimal character escape",
     '"a\nb"': r"invalid character '\n' in string literal",
     "['a']": r"invalid character '\'' looking for beginning of value",
+    r"[\]": r"invalid character '\\' looking for beginning of value",
+    "[\x01]": r"invalid character '\x01' looking for beginning of value",
     "nul": "unexpected end of JSON input",
 }
 

@@ -35,6 +35,37 @@ def written(kind: Kind, old: Tree, manager: str, now: float = 0, subresource: st
     return new
 
 
+def test_entries_that_their_keys_do_not_tell_apart_have_one_owner_together() -> None:
+    twice: Tree = {"containers": [{"name": "c", "env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}]}
+    old = created(POD, {"metadata": {"name": "p"}, "spec": twice})
+    env = "f:spec", "f:containers", 'k:{"name":"c"}', "f:env"
+    assert inside(entry(old, "creator"), *env) == {".": {}, 'k:{"name":"A"}': {}}
+    once = {"containers": [{"name": "c", "env": [{"name": "A", "value": "1"}]}]}
+    new = written(POD, old, "editor", now=1, spec=read(POD, {"spec": once})["spec"])
+    assert inside(entry(new, "editor"), *env) == {'k:{"name":"A"}': {".": {}, "f:name": {}, "f:value": {}}}
+    other = copy.deepcopy(twice)
+    other["containers"][0]["env"][1]["value"] = "3"
+    new = written(POD, old, "editor", now=1, spec=other)
+    assert inside(entry(new, "editor"), *env) == {'k:{"name":"A"}': {}}
+
+
+def test_a_reference_without_a_name_is_owned_like_any_other() -> None:
+    old = created(POD, {"metadata": {"name": "p"}, "spec": {"imagePullSecrets": [{}, {"name": "s"}]}})
+    assert inside(entry(old, "creator"), "f:spec", "f:imagePullSecrets") == {
+        ".": {},
+        'k:{"name":""}': {},
+        'k:{"name":"s"}': {},
+    }
+
+
+def inside(managed: Tree, *steps: str) -> Any:
+    """The node of a manager's fields at these steps."""
+    node = managed["fieldsV1"]
+    for step in steps:
+        node = node[step]
+    return node
+
+
 def entry(tree: Tree, manager: str) -> Tree:
     (found,) = [one for one in tree["metadata"]["managedFields"] if one["manager"] == manager]
     return dict(found)

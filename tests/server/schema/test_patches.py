@@ -85,6 +85,11 @@ TREES = st.dictionaries(
 )
 
 
+def test_what_a_merge_patch_touches_has_its_keys_in_order() -> None:
+    made = patch_merge({"z": {"y": 1, "x": 2}, "a": {}}, {"a": {"n": 1, "m": [{"q": 1, "p": 2}]}})
+    assert json.dumps(made) == '{"a": {"m": [{"p": 2, "q": 1}], "n": 1}, "z": {"y": 1, "x": 2}}'
+
+
 def test_a_merge_patch_changes_and_removes() -> None:
     tree = {"a": {"b": 1, "c": [1, 2]}, "d": 4}
     assert patch_merge(tree, {"a": {"b": None, "c": [3]}, "e": {"f": None, "g": 1}}) == {

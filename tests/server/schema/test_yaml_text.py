@@ -53,6 +53,7 @@ def test_repeated_keys_are_told_by_their_lines() -> None:
         'line 2: key "c" already set in map',
         'line 3: key "a" already set in map',
     ]
+    assert yaml_text.repeated_keys_in(yaml_text.read(b"a: 1\na:\n  b: 1\n")) == ['line 3: key "a" already set in map']
 
 
 def test_only_the_first_document_counts() -> None:
@@ -70,13 +71,16 @@ BOMB = b"a: &a [x,x,x,x,x,x,x,x,x,x]\n" + b"".join(
     [
         (BOMB, "yaml: document contains excessive aliasing"),
         (b"[" * 5000, "yaml: exceeded max depth"),
-        (b"a: [b\n", "yaml: line 2: did not find expected ',' or ']'"),
+        (b"a: [b\n", "yaml: line 1: did not find expected ',' or ']'"),
+        (b"a:\n  b: c\n d: e\n", "yaml: line 2: did not find expected key"),
+        (b"a: b: c\n", "yaml: mapping values are not allowed in this context"),
+        (b"\n\na: b: c\n", "yaml: line 3: mapping values are not allowed in this context"),
         (b"a: *nobody\n", "yaml: unknown anchor 'nobody' referenced"),
         (b"a: .inf\n", "json: unsupported value: .inf"),
         (b"? [a]\n: b\n", "unsupported map key of type: []interface {}"),
         (b"a: !!int x\n", "yaml: cannot decode !!str `x` as a !!int"),
     ],
-    ids=["bomb", "deep", "open", "alias", "infinity", "key", "tag"],
+    ids=["bomb", "deep", "open", "indent", "first line", "token", "alias", "infinity", "key", "tag"],
 )
 def test_what_cannot_be_json_is_refused(text: bytes, sentence: str) -> None:
     with pytest.raises(NotYaml) as refusal:

@@ -137,6 +137,10 @@ async def test_a_dry_run_answers_as_if_and_keeps_nothing() -> None:
         ),
         ({"name": "a", "finalizers": ["b c"]}, 'metadata.finalizers: Invalid value: "b c": name part must consist of'),
         (
+            {"name": "a", "finalizers": ["kubernetes", "hold"]},
+            'metadata.finalizers[1]: Invalid value: "hold": name is neither a standard finalizer name nor is it fully',
+        ),
+        (
             {"name": "a", "finalizers": ["orphan", "foregroundDeletion"]},
             'metadata.finalizers: Invalid value: ["orphan","foregroundDeletion"]: finalizer orphan and '
             "foregroundDeletion cannot be both set",

@@ -31,7 +31,8 @@ def _validate_update(new: Tree, old: Tree) -> Errors:
     yield from fields.not_negative("revision", new.get("revision"))
     text = text_of(new.get("data"))
     if text != text_of(old.get("data")):
-        yield invalid("data", msgspec.json.decode(text), "field is immutable")
+        as_written = msgspec.Raw(msgspec.json.format(text, indent=-1))
+        yield invalid("data", as_written, "field is immutable")
 
 
 def _controller(tree: Tree) -> str:

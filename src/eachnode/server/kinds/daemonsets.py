@@ -61,9 +61,11 @@ def default(tree: Tree) -> None:
     strategy = spec.setdefault("updateStrategy", {})
     if not strategy.get("type"):
         strategy["type"] = "RollingUpdate"
+    rolling = strategy.get("rollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        rolling = strategy.get("rollingUpdate") or {}
-        strategy["rollingUpdate"] = {"maxUnavailable": 1, "maxSurge": 0, **rolling}
+        strategy["rollingUpdate"] = {"maxUnavailable": 1, "maxSurge": 0, **(rolling or {})}
+    elif rolling is not None:  # Nobody fills it in then, yet both numbers are always written.
+        strategy["rollingUpdate"] = {"maxUnavailable": 0, "maxSurge": 0, **rolling}
     spec.setdefault("revisionHistoryLimit", 10)
 
 

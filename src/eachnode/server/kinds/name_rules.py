@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from eachnode.objects import formats
 
+_STANDARD_FINALIZERS = ("foregroundDeletion", "kubernetes", "orphan")
+
 
 def dns_label(name: str, is_prefix: bool) -> formats.Problems:
     """Namespaces and services' likes: one DNS label."""
@@ -23,6 +25,13 @@ def dns_1035_label(name: str, is_prefix: bool) -> formats.Problems:
 def path_segment(name: str, is_prefix: bool) -> formats.Problems:
     """Roles and their bindings: whatever may stand in a URL."""
     return formats.path_segment_prefix(name) if is_prefix else formats.path_segment(name)
+
+
+def domainless_finalizer(name: str) -> formats.Problems:
+    """A finalizer without a domain is one of those that Kubernetes itself knows."""
+    if "/" in name or name in _STANDARD_FINALIZERS:
+        return ()
+    return ("name is neither a standard finalizer name nor is it fully qualified",)
 
 
 def _masked(name: str, is_prefix: bool) -> str:

@@ -20,7 +20,6 @@ from eachnode.server.kinds.rows import AGE, NAME, age_of, at, name_of
 FINALIZER = "kubernetes"
 IMMORTAL = ("default", "kube-system", "kube-public")  # kube-node-lease may go; it comes back when nodes need it.
 NAME_LABEL = "kubernetes.io/metadata.name"
-_STANDARD_FINALIZERS = (FINALIZER, "orphan", "foregroundDeletion")
 
 
 def _default(tree: Tree) -> None:
@@ -71,10 +70,8 @@ def _validate_finalize(new: Tree, _old: Tree) -> Iterator[FieldError]:
 
 
 def _validate_finalizer(finalizer: str, path: str) -> Iterator[FieldError]:
-    for problem in qualified_name(finalizer):
+    for problem in (*qualified_name(finalizer), *name_rules.domainless_finalizer(finalizer)):
         yield invalid(path, finalizer, problem)
-    if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-        yield invalid(path, finalizer, "name is neither a standard finalizer name nor is it fully qualified")
 
 
 def _validate_status(new: Tree, _old: Tree) -> Iterator[FieldError]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eachnode.server.field_errors import FieldError, forbidden
+from eachnode.server.field_errors import NOWHERE, FieldError, forbidden
 from eachnode.server.kind import Call, Subresource, Tree
 from eachnode.server.kinds.pod_equality import same
 from eachnode.server.kinds.pod_gates import drop_disabled
@@ -36,7 +36,7 @@ def _prepare(new: Tree, old: Tree, _call: Call) -> None:
 
 def _validate(new: Tree, old: Tree) -> Iterator[FieldError]:
     if MIRROR in (old["metadata"].get("annotations") or {}):
-        yield forbidden("", "static pods do not support ephemeral containers")
+        yield forbidden(NOWHERE, "static pods do not support ephemeral containers")
         return
     yield from judged(lambda lenient: validate_pod(new, lenient), old)
     yield from validate_kept_annotations(new, old)

@@ -11,7 +11,7 @@ _AMOUNTS = frozenset(("divisor", "sizeLimit"))
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two parts of specs mean the same; a list that is empty is one that is absent."""
+    """Whether two parts of specs mean the same; a list that is empty is one that is absent, an empty object is not."""
     return one == other or _same(one, other, is_amount=False)
 
 
@@ -30,6 +30,10 @@ def _same(one: Any, other: Any, *, is_amount: bool) -> bool:
 def _same_field(one: Any, other: Any, key: str, is_amount: bool) -> bool:
     if one == other and type(one) is type(other):
         return True
-    if not one and not other and isinstance(one or other, (list, type(None))):
+    if _is_no_list(one) and _is_no_list(other):
         return True
     return _same(one, other, is_amount=is_amount or key in _OF_AMOUNTS or key in _AMOUNTS)
+
+
+def _is_no_list(value: Any) -> bool:
+    return value is None or value == []

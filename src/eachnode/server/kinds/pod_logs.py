@@ -9,9 +9,10 @@ from eachnode.objects.clock import seconds
 from eachnode.objects.document import Document
 from eachnode.objects.resources import PODS, Resource
 from eachnode.objects.status import BadRequest, Details, NotFound
-from eachnode.server.field_errors import FieldError, forbidden, invalid, refusal
+from eachnode.server.field_errors import NOWHERE, FieldError, forbidden, invalid, refusal
 from eachnode.server.kind import Answer, Asked, Call, Hands, Subresource, Tree
 from eachnode.server.kinds.pod_parts import containers_of, inner
+from eachnode.server.schema.go_values import moment
 
 LOG_OPTIONS = Resource("", "v1", "pods", "PodLogOptions")
 _LISTS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -25,7 +26,7 @@ _PULLING = {
 
 def read_log(hands: Hands, call: Call, asked: Asked) -> Answer:
     """GET pods/log."""
-    numbers = _numbers(asked.query)
+    numbers, since = _numbers(asked.query), _moment(asked.query.get("sinceTime", ""))
     if errors := list(_validate(asked.query, numbers)):
         raise refusal(LOG_OPTIONS, asked.name, errors)
     pod = hands.get(PODS, asked.namespace, asked.name)
@@ -36,7 +37,9 @@ def read_log(hands: Hands, call: Call, asked: Asked) -> Answer:
         return _plain("", 204)
     status = _status(pod, container["name"], previous=_is_set(asked.query, "previous"))
     lines = list(_lines(pod, container, status, timestamps=_is_set(asked.query, "timestamps")))
-    return _plain(_chosen(lines, status, asked.query, numbers, call.now))
+    if "sinceSeconds" in numbers:
+        since = call.now - numbers["sinceSeconds"]
+    return _plain(_chosen(lines, status, since, numbers))
 
 
 def _numbers(query: Mapping[str, str]) -> dict[str, int]:
@@ -48,6 +51,8 @@ def _numbers(query: Mapping[str, str]) -> dict[str, int]:
         if not re.fullmatch(r"[+-]?[0-9]+", text):
             raise BadRequest(f'strconv.ParseInt: parsing "{text}": invalid syntax')
         numbers[name] = int(text)
+        if not -(1 << 63) <= numbers[name] < 1 << 63:
+            raise BadRequest(f'strconv.ParseInt: parsing "{text}": value out of range')
     return numbers
 
 
@@ -57,7 +62,7 @@ def _validate(query: Mapping[str, str], numbers: Mapping[str, int]) -> Iterator[
     if numbers.get("limitBytes", 1) < 1:
         yield invalid("limitBytes", numbers["limitBytes"], "must be greater than 0")
     if "sinceSeconds" in numbers and query.get("sinceTime"):
-        yield forbidden("", "at most one of `sinceTime` or `sinceSeconds` may be specified")
+        yield forbidden(NOWHERE, "at most one of `sinceTime` or `sinceSeconds` may be specified")
     elif numbers.get("sinceSeconds", 1) < 1:
         yield invalid("sinceSeconds", numbers["sinceSeconds"], "must be greater than 0")
     if query.get("stream"):
@@ -115,26 +120,25 @@ def _lines(pod: Tree, container: Tree, state: Tree, *, timestamps: bool) -> Iter
         yield f"{ended} {last}" if timestamps else last
 
 
-def _chosen(lines: list[str], state: Tree, query: Mapping[str, str], numbers: Mapping[str, int], now: float) -> str:
-    """The part of the log that the query asks for."""
-    since = now - numbers["sinceSeconds"] if "sinceSeconds" in numbers else None
-    if query.get("sinceTime"):
-        since = _moment(query["sinceTime"])
+def _chosen(lines: list[str], state: Tree, since: float | None, numbers: Mapping[str, int]) -> str:
+    """The part of the log that is asked for."""
     moments = [state.get("startedAt") or "", state.get("finishedAt") or ""]
     if since is not None:
         dated = zip(lines, moments, strict=False)
-        lines = [line for line, moment in dated if moment and seconds(moment) >= since]
+        lines = [line for line, written in dated if written and seconds(written) >= since]
     if "tailLines" in numbers:
         lines = lines[len(lines) - min(numbers["tailLines"], len(lines)) :]
     text = "".join(f"{line}\n" for line in lines)
     return text.encode()[: numbers["limitBytes"]].decode(errors="ignore") if "limitBytes" in numbers else text
 
 
-def _moment(text: str) -> float:
+def _moment(text: str) -> float | None:
+    """The moment that a query names, if it names one; raises BadRequest for what is none."""
     try:
-        return seconds(text)
-    except ValueError:
-        raise BadRequest(f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse "{text}"') from None
+        known = moment(text) if text else None
+    except ValueError as refusal:
+        raise BadRequest(str(refusal)) from None
+    return seconds(known) if known is not None else None
 
 
 def _is_set(query: Mapping[str, str], name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 
-from eachnode.server.field_errors import FieldError, forbidden, invalid
+from eachnode.server.field_errors import NOWHERE, FieldError, forbidden, invalid
 from eachnode.server.kind import Call, Subresource, Tree
 from eachnode.server.kinds.pod_ephemeral import keep_the_rest
 from eachnode.server.kinds.pod_equality import same
@@ -61,10 +61,10 @@ def _take(tree: Tree, other: Tree, names: tuple[str, ...]) -> None:
 def _validate(new: Tree, old: Tree) -> Errors:
     spec, before = new["spec"], old["spec"]
     if MIRROR in (old["metadata"].get("annotations") or {}):
-        yield forbidden("", "static pods cannot be resized")
+        yield forbidden(NOWHERE, "static pods cannot be resized")
         return
     if is_windows(before):
-        yield forbidden("", "windows pods cannot be resized")
+        yield forbidden(NOWHERE, "windows pods cannot be resized")
         return
     yield from judged(lambda lenient: validate_pod(new, lenient), old)
     known = (old.get("status") or {}).get("qosClass") or quality_of_service(before)

@@ -192,7 +192,7 @@ def _validate_families(addresses: list[Tree], known: list[Tree], path: str, type
         return
     for index, text in enumerate(texts):
         if parse_address(text) is None:
-            sentence = f"failed to check for dual stack with error:ips[{index}] is invalid: {text}"
+            sentence = f"failed to check for dual stack with error:invalid IP[{index}]: {text}"
             yield FieldError(path, "InternalError", f"Internal error: {sentence}")
             break
     families = {address.version for text in texts if (address := parse_address(text)) is not None}

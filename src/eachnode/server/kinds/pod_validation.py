@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from eachnode.objects import formats
-from eachnode.server.field_errors import FieldError, duplicate, forbidden, invalid, required
+from eachnode.server.field_errors import NOWHERE, FieldError, duplicate, forbidden, invalid, required
 from eachnode.server.kind import Tree
 from eachnode.server.kinds import pod_validation_fields as fields
 from eachnode.server.kinds.labels import validate_annotations, validate_labels
@@ -161,7 +161,7 @@ def _validate_claims(claims: Iterable[Tree], path: str, pod: PodContext) -> Erro
     names: set[str] = set()
     for index, claim in enumerate(claims):
         if MIRROR in pod.annotations:
-            yield forbidden("", "static pods do not support resource claims")
+            yield forbidden(NOWHERE, "static pods do not support resource claims")
             continue
         place, name = f"{path}[{index}]", claim.get("name", "")
         if name in names:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from eachnode.objects import formats
 from eachnode.objects.quantities import canonical, nano, whole
-from eachnode.server.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required
+from eachnode.server.field_errors import FieldError, duplicate, forbidden, invalid, not_supported, required, shown
 from eachnode.server.kind import Tree
 from eachnode.server.kinds import pod_validation_fields as fields
 from eachnode.server.kinds.pod_parts import is_windows
@@ -184,7 +184,7 @@ def _validate_claims(claims: Iterable[Tree], path: str, pod: PodContext) -> Erro
         if name not in pod.claims:
             names = f": {', '.join(sorted(pod.claims))}" if pod.claims else " which is empty"
             detail = f"must be one of the names in pod.spec.resourceClaims{names}"
-            yield FieldError(place, "FieldValueNotFound", f'Not found: "{name}": {detail}')
+            yield FieldError(place, "FieldValueNotFound", f"Not found: {shown(name)}: {detail}")
 
 
 def _validate_claim_use(name: str, request: str, used: set[str], path: str) -> Errors:
@@ -197,7 +197,7 @@ def _validate_claim_use(name: str, request: str, used: set[str], path: str) -> E
     if key in used:
         yield duplicate(path, key)
     elif not request:
-        yield from (duplicate(path, name) for other in sorted(used) if other.startswith(f"{name}/"))
+        yield from (duplicate(path, name) for other in used if "/" in other and other.partition("/")[0] == name)
     used.add(key)
 
 

@@ -18,6 +18,7 @@ from eachnode.server.field_errors import shown
 from eachnode.server.kind import Tree
 from eachnode.server.schema import go_values
 from eachnode.server.schema.json_text import Repeated, Written, keys_in, plain
+from eachnode.server.schema.repeated_fields import settled
 from eachnode.server.schema.shapes import Field, Presence, Shape, Sort, absent, empty, shape
 
 Place: TypeAlias = tuple["Place | None", Field | str | int]
@@ -111,7 +112,7 @@ def mismatch(value: Any, go: str, place: Place | None) -> str:
 
 def _inconvertible(value: Any, wanted: Shape) -> str:
     """The words of Go's conversion from an untyped tree."""
-    found = _GO_KINDS.get(type(value), "map")
+    found = "float64" if _is_beyond_int64(value) else _GO_KINDS.get(type(value), "map")
     if wanted.sort is Sort.STRUCT:
         return f"cannot restore struct from: {found}"
     if wanted.sort in (Sort.LIST, Sort.BYTES):
@@ -123,11 +124,18 @@ def _inconvertible(value: Any, wanted: Shape) -> str:
     return f"unrecognized type: {'string' if wanted.sort is Sort.STRING else wanted.go}"
 
 
+def _is_beyond_int64(value: Any) -> bool:
+    return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
+
+
 def _literal(number: Any) -> str:
     return number.text if isinstance(number, Written) else repr(number)
 
 
 def _struct(wanted: Shape, tree: Tree, place: Place | None, reading: Reading) -> Tree:
+    if isinstance(tree, Repeated) and tree.pairs:  # YAML's has none: its repeated keys are told by their lines.
+        _judge_repeated(wanted, tree, place, reading)
+        reading = Reading(careful=reading.careful, converts=reading.converts)  # All is said already.
     reading.keys += len(tree)
     fields = wanted.fields
     dropped: list[str] = []
@@ -151,14 +159,25 @@ def _struct(wanted: Shape, tree: Tree, place: Place | None, reading: Reading) ->
             _struct(field.shape, value, (place, field), reading)
         elif _read_field(tree, key, field, place, reading):
             dropped.append(key)
-    if tree.__class__ is Repeated:
-        note_repeats(tree, place, reading)
     for key in dropped:
         del tree[key]
     for name, field in wanted.always:
         if name not in tree:
             tree[name] = _filled(field)
     return tree
+
+
+def _judge_repeated(wanted: Shape, tree: Repeated, place: Place | None, reading: Reading) -> None:
+    """Says what is wrong with an object that repeats fields, in their order, and leaves each field in it once."""
+    once = settled(wanted, tree)
+    met: set[str] = set()
+    for key, value in tree.pairs:
+        if key in met and key in wanted.fields:
+            reading.note("duplicate field", place, key)
+        met.add(key)
+        _struct(wanted, {key: value}, place, reading)
+    tree.clear()
+    tree.update(once)
 
 
 def _read_field(tree: Tree, key: str, field: Field, place: Place | None, reading: Reading) -> bool:
@@ -231,6 +250,10 @@ def _map(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
     item = wanted.item
     assert item is not None  # The tables give every map its values.
     reading.keys += len(value)
+    if isinstance(value, Repeated):
+        for key, entry in value.pairs:
+            if value[key] is not entry:
+                _entry(item, entry, (place, key), reading)
     is_text = item.sort is _STRING
     for key, entry in value.items():
         if not (is_text and entry.__class__ is str):

@@ -94,11 +94,11 @@ def conform_patched(kind: Kind, tree: Tree, call: Call, *, converts: bool = Fals
 
 def _conform(resource: Resource, conform: Conform, tree: Any, raw: bytes, call: Call, media: Media) -> Tree:
     """The tree in form. A JSON text with anything wrong in it is read again with care, for the exact words."""
-    is_json, is_strict = media == "json", call.field_validation != "Ignore"
+    is_json = media == "json"
     reading, repeats = Reading(careful=not is_json), [] if is_json else _yaml_complaints(tree)
     try:
         made = conform(tree if tree is not None else {}, reading)
-        if is_json and is_strict and json_text.may_repeat_keys(raw, reading.keys):
+        if is_json and json_text.may_repeat_keys(raw, reading.keys):
             reading = Reading(careful=True)
             made = conform(json_text.read_with_care(raw) or {}, reading)
     except Unreadable as refusal:

@@ -49,12 +49,15 @@ def micro_moment(text: str) -> str | None:
 def _instant(text: str, layout: str, fraction: int | None) -> datetime:
     """The moment a text means by Go's rules for this layout."""
     at, found = 0, []
+    whole = _said(text)
 
     def take(pattern: str, spelled: str) -> str:
         nonlocal at
         match = re.compile(pattern, re.ASCII).match(text, at)
         if match is None:
-            raise ValueError(f'parsing time "{text}" as "{layout}": cannot parse "{text[at:]}" as "{spelled}"')
+            raise ValueError(
+                f"parsing time {whole} as {_said(layout)}: cannot parse {_said(text[at:])} as {_said(spelled)}"
+            )
         at = match.end()
         return match[0]
 
@@ -66,7 +69,7 @@ def _instant(text: str, layout: str, fraction: int | None) -> datetime:
         digits = take(rf"\.[0-9]{{{fraction}}}", "." + "0" * fraction)[1:]
     zone = take(_ZONE, "Z07:00")
     if at < len(text):
-        raise ValueError(f'parsing time "{text}": extra text: "{text[at:]}"')
+        raise ValueError(f"parsing time {whole}: extra text: {_said(text[at:])}")
     year, month, day, hour, minute, second = (int(found[place]) for place in (0, 2, 4, 6, 8, 10))
     for name, value, below in (
         ("month", month, 13),
@@ -75,12 +78,19 @@ def _instant(text: str, layout: str, fraction: int | None) -> datetime:
         ("second", second, 60),
     ):
         if value >= below or (name == "month" and value == 0):
-            raise ValueError(f'parsing time "{text}": {name} out of range')
+            raise ValueError(f"parsing time {whole}: {name} out of range")
     try:
         local = datetime(max(year, 1), month, day, hour, minute, second, int(digits[:6].ljust(6, "0")), tzinfo=UTC)
         return local - _offset(zone)
     except (ValueError, OverflowError):
-        raise ValueError(f'parsing time "{text}": day out of range') from None
+        raise ValueError(f"parsing time {whole}: day out of range") from None
+
+
+def _said(text: str) -> str:
+    """A text as Go's errors about times quote it: byte by byte."""
+    shown = {0x22: '\\"', 0x5C: "\\\\"}
+    letters = (shown.get(byte) or (chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}") for byte in text.encode())
+    return f'"{"".join(letters)}"'
 
 
 def _offset(zone: str) -> timedelta:

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from eachnode.objects.go_text import go_quoted
+
 DEEPEST = 256  # Levels of nesting. No kind needs more than a few dozen, and each costs stack everywhere it passes.
 TOO_DEEP = "exceeded max depth"
 
@@ -28,11 +30,12 @@ class NotJson(ValueError):
 
 
 class Repeated(dict[str, Any]):
-    """An object some of whose keys stood in it more than once; the last value counts."""
+    """An object some of whose keys stood in it more than once; it holds the last value of each."""
 
     def __init__(self) -> None:
         super().__init__()
         self.repeats: list[str] = []
+        self.pairs: list[tuple[str, Any]] = []  # All of them as they stood there.
 
 
 class Written(float):
@@ -126,10 +129,8 @@ class _Scanner:
         if self.at >= len(self.text):
             return NotJson("unexpected end of JSON input")
         char = chr(self.text[self.at].encode("utf-8", "replace")[0])
-        shown = {"'": r"'\''", '"': "'\"'", "\n": r"'\n'", "\t": r"'\t'", "\r": r"'\r'"}.get(char)
-        if shown is None:
-            shown = f"'{char}'" if char.isprintable() else f"'\\x{ord(char):02x}'"
-        return NotJson(f"invalid character {shown} {where}")
+        shown = {"'": "\\'", '"': '"'}.get(char) or go_quoted(char)[1:-1]
+        return NotJson(f"invalid character '{shown}' {where}")
 
     def _value(self) -> Any:
         char = self._skip()
@@ -167,6 +168,7 @@ class _Scanner:
             if key in tree:
                 tree.repeats.append(key)
             tree[key] = self._value()
+            tree.pairs.append((key, tree[key]))
             if self._skip() == "}":
                 return self._leave(tree)
             if self.text[self.at : self.at + 1] != ",":

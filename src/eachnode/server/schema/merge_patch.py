@@ -6,14 +6,19 @@ from typing import Any
 
 
 def patch_merge(tree: Any, patch: Any) -> Any:
-    """The tree after the patch (changed in place)."""
+    """The tree after the patch; where the patch reached, keys are in order, as complaints about them are."""
     if not isinstance(patch, dict):
-        return patch
-    if not isinstance(tree, dict):
-        tree = {}
+        return _in_order(patch)
+    made = dict(tree) if isinstance(tree, dict) else {}
     for key, value in patch.items():
         if value is None:
-            tree.pop(key, None)
+            made.pop(key, None)
         else:
-            tree[key] = patch_merge(tree.get(key), value)
-    return tree
+            made[key] = patch_merge(made.get(key), value)
+    return dict(sorted(made.items()))
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_in_order(entry) for entry in value]
+    return {key: _in_order(value[key]) for key in sorted(value)} if isinstance(value, dict) else value

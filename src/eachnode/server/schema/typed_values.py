@@ -77,12 +77,19 @@ def whole(wanted: Shape, value: Any) -> FieldSet:
                 made[field.step] = LEAF if field.owned_whole else whole(field.shape, entry)
     elif isinstance(value, list) and wanted.item is not None:
         for entry in value:
-            made[step_to(wanted, entry)] = whole(wanted.item, entry)
+            step = step_to(wanted, entry)
+            made[step] = LEAF if step in made else whole(wanted.item, entry)
     return made
+
+
+class _Alike(list[Any]):
+    """Several entries of a list that its keys do not tell apart: they have one owner together."""
 
 
 def compare(wanted: Shape, old: Any, new: Any) -> tuple[FieldSet | None, FieldSet | None]:
     """(what was added or changed, what was removed) between two values, as nodes; None where there is nothing."""
+    if old.__class__ is _Alike or new.__class__ is _Alike:
+        return _compare_alike(wanted, old, new)
     if old is ABSENT:
         return whole(wanted, new), None
     if new is ABSENT:
@@ -135,10 +142,32 @@ def _implied(field: Field) -> Any:
 
 def _entry_pairs(wanted: Shape, old: list[Any], new: list[Any]) -> Iterator[tuple[str, Shape, Any, Any]]:
     item = wanted.item or DEDUCED
-    before = {step_to(wanted, entry): entry for entry in reversed(old)}
-    after = {step_to(wanted, entry): entry for entry in reversed(new)}
+    before, after = _by_step(wanted, old), _by_step(wanted, new)
     for step in (*after, *(step for step in before if step not in after)):
         yield step, item, before.get(step, ABSENT), after.get(step, ABSENT)
+
+
+def _by_step(wanted: Shape, entries: list[Any]) -> dict[str, Any]:
+    """The entries of a list by the steps that lead to them."""
+    made: dict[str, Any] = {}
+    for entry in entries:
+        step = step_to(wanted, entry)
+        if step not in made:
+            made[step] = entry
+        elif made[step].__class__ is _Alike:
+            made[step].append(entry)
+        else:
+            made[step] = _Alike((made[step], entry))
+    return made
+
+
+def _compare_alike(wanted: Shape, old: Any, new: Any) -> tuple[FieldSet | None, FieldSet | None]:
+    """The same for what stands under one step, where there are several entries on one side or on both."""
+    if old.__class__ is new.__class__:
+        return (None if old == new else LEAF), None
+    if new.__class__ is _Alike:
+        return LEAF, None if old is ABSENT else whole(wanted, old)
+    return None if new is ABSENT else whole(wanted, new), LEAF
 
 
 def named(wanted: Shape, value: Any) -> FieldSet:

@@ -45,11 +45,19 @@ def read(raw: bytes) -> Any:
     except UnicodeDecodeError:
         raise NotYaml("yaml: invalid leading UTF-8 octet") from None
     except yaml.MarkedYAMLError as refusal:
-        mark = refusal.problem_mark or refusal.context_mark
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise NotYaml(f"yaml: {where}{refusal.problem or refusal.context}") from None
+        raise NotYaml(f"yaml: {_where(refusal)}{refusal.problem or refusal.context}") from None
     except yaml.YAMLError as refusal:
         raise NotYaml(f"yaml: {str(refusal).splitlines()[0]}") from None
+
+
+def _where(refusal: yaml.MarkedYAMLError) -> str:
+    """The line as go-yaml names it: counted from zero but for faults within a token, and not when it is the first."""
+    problem, context = refusal.problem_mark, refusal.context_mark
+    if problem is not None and problem.line:
+        line = problem.line + isinstance(refusal, yaml.scanner.ScannerError)
+    else:
+        line = context.line if context is not None else 0
+    return f"line {line}: " if line else ""
 
 
 def repeated_keys_in(tree: Any) -> list[str]:
@@ -92,7 +100,7 @@ class _Builder:
             self.depth += 1
             if self.depth > DEEPEST:
                 raise NotYaml("yaml: exceeded max depth")
-            value = self._mapping(event) if isinstance(event, yaml.MappingStartEvent) else self._sequence()
+            value = self._mapping() if isinstance(event, yaml.MappingStartEvent) else self._sequence()
             self.depth -= 1
         if event.anchor is not None:
             self.anchors[event.anchor] = value
@@ -115,29 +123,33 @@ class _Builder:
             items.append(self._node(event))
         return items
 
-    def _mapping(self, start: Any) -> dict[str, Any]:
-        tree = Repeated()
+    def _mapping(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        repeats: list[str] = []
         merged: list[Any] = []
         for event in self.events:
             if isinstance(event, yaml.MappingEndEvent):
                 break
             is_merge = isinstance(event, yaml.ScalarEvent) and event.implicit[0] and event.value == "<<"
             key = _key(self._node(event))
-            value = self._node(next(self.events))
+            following = next(self.events)
+            value = self._node(following)
             if is_merge:
                 merged += value if isinstance(value, list) else [value]
                 continue
-            if key in tree:
-                line = event.start_mark.line + 1
-                tree.repeats.append(f'line {line}: key "{key}" already set in map')
-            tree[key] = value
+            if key in found:
+                line = following.start_mark.line + 1
+                repeats.append(f'line {line}: key "{key}" already set in map')
+            found[key] = value
         for source in merged:
             if not isinstance(source, dict):
                 raise NotYaml("yaml: map merge requires map or sequence of maps as the value")
             for key, value in source.items():
-                tree.setdefault(key, value)
-        del start
-        return tree if tree.repeats else dict(tree)
+                found.setdefault(key, value)
+        tree = Repeated()
+        tree.repeats = repeats
+        tree.update({key: found[key] for key in sorted(found)})  # As the JSON is that the reference makes of it first.
+        return tree if repeats else dict(tree)
 
 
 def _size(value: Any, at_most: int) -> int:

@@ -10,6 +10,7 @@ from eachnode.objects.go_text import go_json
 from eachnode.server.field_errors import FieldError, forbidden, invalid, not_supported, required, too_long
 from eachnode.server.kind import Call, Kind, Tree
 from eachnode.server.kinds.labels import validate_annotations, validate_labels
+from eachnode.server.kinds.name_rules import domainless_finalizer
 from eachnode.server.verbs.refusals import wrong_namespace
 from eachnode.server.verbs.registry import Served
 
@@ -19,6 +20,7 @@ _KEPT_FROM_BEFORE = ("generation", "creationTimestamp", "deletionTimestamp")
 _FILLED_FROM_BEFORE = ("uid", "deletionGracePeriodSeconds")
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+_FINALIZERS_HAVE_DOMAINS = ("", "apps", "events.k8s.io", "scheduling.k8s.io")
 _LONGEST_MANAGER, _LONGEST_SUBRESOURCE = 128, 256
 
 
@@ -84,9 +86,10 @@ def validate(about: Tree, kind: Kind) -> Iterator[FieldError]:
     elif namespace:
         yield forbidden("metadata.namespace", "not allowed on this type")
     yield from _validate_common(about)
+    yield from _validate_domains(about, kind)
 
 
-def validate_update(new: Tree, old: Tree) -> Iterator[FieldError]:
+def validate_update(new: Tree, old: Tree, kind: Kind) -> Iterator[FieldError]:
     """Everything wrong with how metadata is to change."""
     if not new.get("name"):
         yield required("metadata.name", "name or generateName is required")
@@ -99,6 +102,7 @@ def validate_update(new: Tree, old: Tree) -> Iterator[FieldError]:
         if new.get(key) != old.get(key):
             missing = None if key.startswith("deletion") else ""
             yield invalid(f"metadata.{key}", new.get(key, missing), "field is immutable")
+    yield from _validate_domains(new, kind)
 
 
 def _validate_names(about: Tree, kind: Kind) -> Iterator[FieldError]:
@@ -168,6 +172,14 @@ def _validate_finalizers(finalizers: Iterable[str]) -> Iterator[FieldError]:
         yield from (invalid(path, name, problem) for problem in formats.qualified_name(name))
     if ORPHAN in names and FOREGROUND in names:
         yield invalid(path, names, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set")
+
+
+def _validate_domains(about: Tree, kind: Kind) -> Iterator[FieldError]:
+    """Finalizers need a domain, in the groups whose kinds the reference asks for one."""
+    if kind.resource.group in _FINALIZERS_HAVE_DOMAINS:
+        for index, name in enumerate(about.get("finalizers") or ()):
+            for problem in domainless_finalizer(name):
+                yield invalid(f"metadata.finalizers[{index}]", name, problem)
 
 
 def _validate_no_new_finalizers(new: Iterable[str], old: Iterable[str]) -> Iterator[FieldError]:

@@ -44,7 +44,7 @@ def update(
         metadata.wipe(about)
         about.pop("resourceVersion", None)
         return create_tree(registry, call, served, tree)
-    _check_uid(served, about, old)
+    _check_uid(served, about, old, call)
     before = as_it_was(served, old)
     track(served.kind, tree, before, call, subresource)
     return replace(registry, call, served, tree, before, old, subresource)
@@ -103,11 +103,12 @@ def check_name(said: str, name: str) -> None:
         raise BadRequest(f"the name of the object ({said}) does not match the name on the URL ({name})")
 
 
-def _check_uid(served: Served, about: Tree, old: Stored) -> None:
+def _check_uid(served: Served, about: Tree, old: Stored, call: Call) -> None:
     said = about.get("uid", "")
     if said and said != old.uid:
+        base = "" if call.dry_run else "/registry"  # A trial does not get as far as the storage, which adds this.
         reason = (
-            f"StorageError: invalid object, Code: 4, Key: /registry/{served.resource.plural}/{old.path}, "
+            f"StorageError: invalid object, Code: 4, Key: {base}/{served.resource.plural}/{old.path}, "
             f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, "
             f"UID in object meta: {old.uid}"
         )
@@ -134,7 +135,7 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: T
     if not subresource:
         admit(registry, kind, tree, before, call)
     rules.prepare(tree, before, call)
-    errors = [*metadata.validate_update(tree["metadata"], before["metadata"])]
+    errors = [*metadata.validate_update(tree["metadata"], before["metadata"], kind)]
     if not subresource and not kind.whole_update:
         errors += kind.validate(tree)
     errors += rules.validate(tree, before)
