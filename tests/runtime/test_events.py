@@ -163,6 +163,8 @@ async def test_twenty_created_pods_are_nine_events_and_one_that_combines_the_oth
     assert [event["count"] for event in found] == [1] * 9 + [11]
     assert found[-1]["message"] == f"{COMBINED}Created pod: fluentd-20"
     assert COMBINED == "(combined from similar events): "
+    assert [event["reportingComponent"] for event in found] == ["daemonset-controller"] * 9 + [""]
+    assert {event["source"]["component"] for event in found} == {"daemonset-controller"}
 
 
 @pytest.mark.behaviour(179)

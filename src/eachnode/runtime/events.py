@@ -84,6 +84,7 @@ class Occurrence:
     first: float
     last: float
     count: int = 1
+    is_combined: bool = False  # It stands for several different ones.
 
     @property
     def namespace(self) -> str:
@@ -109,7 +110,7 @@ class Occurrence:
             "lastTimestamp": timestamp(self.last),
             "count": self.count,
             "type": self.type,
-            "reportingComponent": component,
+            "reportingComponent": "" if self.is_combined else component,  # As the reference has it.
             "reportingInstance": "",
         }
 
@@ -226,7 +227,7 @@ class Correlator:
             return happened, happened.identity
         similar.messages.popitem(last=False)
         message = COMBINED + happened.message
-        return replace(happened, name=combined_name, message=message, first=now, last=now), group
+        return replace(happened, name=combined_name, message=message, first=now, last=now, is_combined=True), group
 
     def _count(self, occurrence: Occurrence, identity: Hashable) -> Occurrence:
         written = self._written.get(identity)
