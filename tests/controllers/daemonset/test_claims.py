@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import msgspec
 import pytest
 
 from eachnode.client.door import PatchKind
+from eachnode.client.faulty import Faults, Faulty
 from eachnode.client.intercepting import Call
+from eachnode.controllers.daemonset import DaemonSetController
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, PODS
 from eachnode.objects.status import Forbidden, Invalid, NotFound
 from tests.controllers.daemonset.stage import NS, Stage, stage
 
 MINE = {"app": "d"}
+HASH = "controller-revision-hash"
 
 
 async def owners(play: Stage, name: str) -> list[str]:
@@ -228,6 +232,57 @@ async def test_pods_of_a_deleted_namesake_are_no_business_of_its_successor() -> 
         await play.until_serving(1)
         assert len((await play.pods_by_node())["n1"]) == 2
         assert first in (await play.pods_by_node())["n1"]
+
+
+@pytest.mark.behaviour(120, 192)
+async def test_nothing_is_made_beside_what_was_just_adopted() -> None:
+    """Pods and revisions that were adopted come back through the caches long after they were."""
+    async with stage("n1") as play:
+        first = await play.controller()
+        await play.daemonset()
+        await play.until_serving(1)
+        before = await play.pods_by_node()
+        (revision,) = await play.revisions()
+        await play.stop_controller()
+        await play.delete(DAEMON_SETS, "d", "Background")
+        await play.patch(PODS, before["n1"][0], {"metadata": {"labels": {HASH: "foreign"}, "ownerReferences": None}})
+        await play.delete(CONTROLLER_REVISIONS, revision["metadata"]["name"])
+        kept = {"name": "d-foreign", "labels": {**MINE, HASH: "foreign"}}
+        await play.create(CONTROLLER_REVISIONS, {**revision, "metadata": kept})
+        late = Faulty(play.door, Faults(watch_late=1.0, latest=2.0), chance=random.Random(1))
+        second = DaemonSetController(late, clock=play.clock, chance=random.Random(1))
+        play.start(second.run)
+        await play.daemonset()
+        await play.until_serving(1)
+        assert await play.pods_by_node() == before
+        assert [tree["metadata"]["name"] for tree in await play.revisions()] == ["d-foreign"]
+        assert second.counters.pods_created == 0
+        assert second.counters.revision_writes == 0
+        assert second.counters.stale_skips > first.counters.stale_skips
+
+
+@pytest.mark.behaviour(111, 192)
+async def test_a_pod_that_was_just_moved_to_the_current_revision_is_not_replaced() -> None:
+    async with stage("n1") as play:
+        await play.controller()
+        made = await play.daemonset()
+        await play.until_serving(1)
+        before = await play.pods_by_node()
+        (revision,) = await play.revisions()
+        await play.stop_controller()
+        # Nothing but the revision makes this pod a current one.
+        await play.patch(PODS, before["n1"][0], {"metadata": {"labels": {"pod-template-generation": None}}})
+        kept = {
+            "name": "d-twin",
+            "labels": {**MINE, HASH: "twin"},
+            "ownerReferences": owned_by(made["metadata"]["uid"]),
+        }
+        await play.create(CONTROLLER_REVISIONS, {**revision, "metadata": kept, "revision": 9})
+        late = Faulty(play.door, Faults(watch_late=1.0, latest=2.0), chance=random.Random(1))
+        play.start(DaemonSetController(late, clock=play.clock, chance=random.Random(1)).run)
+        await play.settle(30)
+        assert await play.pods_by_node() == before
+        assert [tree["metadata"]["name"] for tree in await play.revisions()] == ["d-twin"]
 
 
 @pytest.mark.behaviour(100, 120)

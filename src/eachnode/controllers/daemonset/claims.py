@@ -75,8 +75,7 @@ async def _still_ours(charge: Charge, door: Door) -> None:
 async def _adopt(charge: Charge, door: Door, resource: Resource, metadata: Metadata) -> None:
     reference = charge.daemonset.owner_reference.tree()
     document = await _patch(door, resource, metadata, {"ownerReferences": [reference], "uid": metadata.uid})
-    if resource is PODS:
-        charge.versions.wrote(PODS.plural, document.read(MetadataOnly).metadata.resource_version)
+    charge.versions.wrote(resource.plural, document.read(MetadataOnly).metadata.resource_version)
 
 
 async def _release(charge: Charge, door: Door, resource: Resource, metadata: Metadata) -> None:

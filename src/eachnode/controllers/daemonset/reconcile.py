@@ -55,20 +55,21 @@ class Reconciler:
         charge = self._charges.get(key)
         if charge is None or not self._may_be_processed(charge):
             return None
-        if (lagging := charge.versions.behind(self._seen)) != "":
-            return self._look_again(charge, lagging)
-        charge.stale_looks = 0
-        wake_at = await self._pass(charge)
+        wake_at = self._put_off(charge) or await self._pass(charge)
         if wake_at == NEVER:
             return None
         return max(0.0, wake_at - self._clock.now())
 
-    def _look_again(self, charge: Charge, lagging: str) -> float:
-        """A cache has not seen our last write yet: decide nothing upon it."""
+    def _put_off(self, charge: Charge) -> float:
+        """When to look again, if a cache has not seen our last write: nothing is decided upon it. Zero if all have."""
+        lagging = charge.versions.behind(self._seen)
+        if not lagging:
+            charge.stale_looks = 0
+            return 0.0
         self._counters.stale_skips += 1
         charge.stale_looks += 1
         log.debug("%s: waits, because the cache of %s has not seen our last write", charge.key, lagging)
-        return min(FIRST_LOOK * 2.0 ** min(charge.stale_looks - 1, 30), LONGEST_LOOK)
+        return self._clock.now() + min(FIRST_LOOK * 2.0 ** min(charge.stale_looks - 1, 30), LONGEST_LOOK)
 
     def _may_be_processed(self, charge: Charge) -> bool:
         if charge.problem:
@@ -92,7 +93,11 @@ class Reconciler:
         daemonset, fleet = charge.daemonset, charge.fleet  # The world may move on while we write.
         assert fleet is not None  # There is no problem with its spec.
         await claim(charge, self._door)
+        if later := self._put_off(charge):
+            return later  # Whoever does not know of what was adopted makes another of it.
         history = await self._settled_history(charge, daemonset, fleet)
+        if later := self._put_off(charge):
+            return later  # A pod that was moved to the current revision looks outdated until then.
         expectations = charge.expectations
         if not expectations.satisfied(self._clock.now()):
             return min(await self._reporter.report(charge), expectations.deadline + TICK)
