@@ -439,7 +439,18 @@ def test_logs_say_that_nothing_runs(kubectl: Kubectl) -> None:
     rolled_out(kubectl)
     assert 'container "main" (app:1) is simulated' in kubectl("logs ds/web -c main")
     assert 'container "side" (side:1) is simulated' in kubectl("logs -l app=web --all-containers")
-    kubectl("exec ds/web -- ls", fails=True)
+
+
+@pytest.mark.parametrize("line", ["exec ds/web -- ls", "attach ds/web", "port-forward ds/web 0:80"])
+def test_what_needs_a_running_container_is_refused(kubectl: Kubectl, line: str) -> None:
+    rolled_out(kubectl)
+    assert "the server could not find the requested resource" in kubectl(line, fails=True)
+
+
+def test_a_service_has_an_address_where_nobody_listens(kubectl: Kubectl) -> None:
+    kubectl("create service clusterip web --tcp=80")
+    assert kubectl("get service web -o jsonpath={.spec.clusterIP}").startswith("10.")
+    assert "not found" in kubectl("get endpoints web", fails=True)
 
 
 def test_auth_tells_what_one_may(kubectl: Kubectl) -> None:
