@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eachnode.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
-from eachnode.objects.status import ApiError, BadRequest, Invalid, NotFound
+from eachnode.objects.status import ApiError, BadRequest, Forbidden, Invalid, NotFound
 from eachnode.server.api_server import ApiServer
 from eachnode.server.custom_kinds import CustomKinds
 from eachnode.server.kinds.custom_resource_definitions import CLEANUP
@@ -175,7 +175,9 @@ async def test_deleting_a_definition_deletes_its_objects_first() -> None:
     await custom.settled()
     leaving = await definition_of(api)
     assert leaving["metadata"]["finalizers"] == [CLEANUP]
-    assert conditions(leaving)["Terminating"][0] == "True"
+    assert conditions(leaving)["Terminating"] == ("True", "InstanceDeletionInProgress")
+    with pytest.raises(Forbidden, match="create not allowed while custom resource definition is terminating"):
+        await api.create(V1, widget("late", spec={"size": 3}), "ns")
     with pytest.raises(NotFound):
         await api.get(V1, "w", "ns")
     await api.patch(V1, "held", b'{"metadata":{"finalizers":null}}', MERGE, "other")
@@ -246,3 +248,15 @@ async def test_a_body_of_another_kind_is_refused() -> None:
     other = json.dumps({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}).encode()
     with pytest.raises((BadRequest, Invalid), match="must be Widget"):
         await api.create(V1, other, "ns")
+
+
+async def test_a_body_must_say_its_version() -> None:
+    api, _ = await serving(version("v1", storage=True))
+    with pytest.raises(BadRequest, match=r"in the data \(\) does not match the expected API version"):
+        await api.create(V1, b'{"kind": "Widget", "metadata": {"name": "g"}}', "ns")
+
+
+async def test_only_declared_fields_select() -> None:
+    api, _ = await serving(version("v1", storage=True))
+    with pytest.raises(BadRequest, match=r"field label not supported: spec\.size"):
+        await api.list(V1, fields="spec.size=3")

@@ -50,7 +50,7 @@ class CustomKinds:
         self._definitions[name] = tree
         if self._has_conflict(tree):
             self._unserve(tree)
-        elif before is None or before["spec"] != tree["spec"] or not is_true(before, "Established"):
+        elif before is None or _changes_what_is_served(before, tree):
             self._serve(tree, before)
         self._later(name)
 
@@ -177,6 +177,7 @@ class CustomKinds:
         name = tree["metadata"]["name"]
         if CLEANUP not in (tree["metadata"].get("finalizers") or ()):
             return
+        self._modify(name, self._tell_of_clean_up)
         shelf = self._followed.get(name)
         kinds = served_kinds(tree) if is_true(tree, "Established") else []
         if shelf is not None and len(shelf) and kinds:
@@ -187,6 +188,10 @@ class CustomKinds:
                 return  # What has finalizers goes when they do; we hear of it.
         self._modify(name, _let_go)
 
+    def _tell_of_clean_up(self, tree: Tree) -> None:
+        message = "CustomResource deletion is in progress"
+        set_condition(tree, "Terminating", "True", "InstanceDeletionInProgress", message, self._server.registry.now())
+
     def _modify(self, name: str, change: Callable[[Tree], None]) -> None:
         registry = self._server.registry
         call = Call(OURSELVES, registry.now(), verb="update")
@@ -195,6 +200,11 @@ class CustomKinds:
 
 
 _ACCEPTED = "the initial names have been accepted"
+
+
+def _changes_what_is_served(before: Tree, tree: Tree) -> bool:
+    is_ending = "deletionTimestamp" in tree["metadata"] and "deletionTimestamp" not in before["metadata"]
+    return before["spec"] != tree["spec"] or is_ending or not is_true(before, "Established")
 
 
 def _is_settled(tree: Tree) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eachnode.server.schema.structural import Structure, has_rules, prune
+from eachnode.server.schema.structural import PRESERVE, Structure, fill_in, has_rules, prune
 from eachnode.server.schema.structural_validation import validate, validate_lists
 from tests.server.schema.calls import Tree
 
@@ -68,6 +68,29 @@ def test_defaults_fill_what_is_absent_and_nulls_that_may_not_be() -> None:
     assert tree == {"a": "x", "b": None, "c": {"d": 1}, "e": [{"f": 2}, {"f": 9}], "g": {"k": {"h": 3}}}
 
 
+def test_nulls_that_may_not_be_go_where_there_is_no_default() -> None:
+    many = {"type": "object", "additionalProperties": STRING}
+    tree: Tree = {"a": None, "b": None, "m": {"x": None, "y": "z"}, "l": [None]}
+    fill_in(struct(a=STRING, b={**STRING, "nullable": True}, m=many, l={"type": "array", "items": STRING}), tree)
+    assert tree == {"b": None, "m": {"y": "z"}, "l": [None]}
+
+
+def test_the_metadata_of_an_embedded_object_is_that_of_any_object() -> None:
+    schema = struct(pod={"type": "object", "x-kubernetes-embedded-resource": True, PRESERVE: True})
+    tree: Tree = {"pod": {"metadata": {"name": "x", "colour": "red"}, "more": 1}}
+    unknown: list[str] = []
+    prune(schema, tree, unknown)
+    assert tree == {"pod": {"metadata": {"name": "x"}, "more": 1}}
+    assert unknown == ['unknown field "pod.metadata.colour"']
+
+
+def test_what_is_wrong_with_a_status_is_told_as_if_it_stood_alone() -> None:
+    structure = Structure(struct(status=struct(ok={"type": "boolean"})))
+    (error,) = structure.validate_status({"status": {"ok": "maybe"}})
+    assert error.field == "status.ok"
+    assert error.message == 'Invalid value: "string": ok in body must be of type boolean: "string"'
+
+
 def test_defaults_are_not_shared_between_objects() -> None:
     structure = Structure(struct(a={"type": "array", "items": STRING, "default": []}))
     first: Tree = {}
@@ -82,7 +105,6 @@ def test_defaults_are_not_shared_between_objects() -> None:
     ("schema", "value", "message"),
     [
         (INTEGER, "x", 'Invalid value: "string": s.v in body must be of type integer: "string"'),
-        (INTEGER, 1.5, 'Invalid value: "number": s.v in body must be of type integer: "number"'),
         (STRING, None, 'Invalid value: "null": s.v in body must be of type string: "null"'),
         (
             {"x-kubernetes-int-or-string": True},
@@ -118,6 +140,36 @@ def test_defaults_are_not_shared_between_objects() -> None:
 def test_a_wrong_value_is_told_in_the_references_words(schema: Tree, value: Any, message: str) -> None:
     (error,) = validate(struct(s=struct(v=schema)), {"s": {"v": value}})
     assert (error.field, error.message) == ("s.v", message)
+
+
+def test_a_fraction_where_a_whole_number_is_wanted_is_told_by_its_type_and_by_its_size() -> None:
+    for wanted, kind, found, how in (
+        ({}, "integer", "number", "(default format)"),
+        ({"format": "int32"}, "int32", "float64", "with format int32"),
+    ):
+        errors = list(validate(struct(v={**INTEGER, **wanted}), {"v": 1.5}))
+        assert [(error.field, error.message) for error in errors] == [
+            ("v", f'Invalid value: "{found}": v in body must be of type {kind}: "{found}"'),
+            ("<nil>", f'Invalid value: "": Checked value must be of type integer {how} in v'),
+        ]
+
+
+def test_a_value_is_named_by_its_format_where_one_is_wanted() -> None:
+    schema = {**INTEGER, "format": "int32"}
+    for value, found in (({}, ""), (True, ""), (2**70, "float64")):
+        errors = list(validate(struct(v=schema), {"v": value}))
+        assert errors[0].message == f'Invalid value: "{found}": v in body must be of type int32: "{found}"'
+    (error,) = validate(struct(v=schema), {"v": "x"})
+    assert error.message == 'Invalid value: "string": v in body must be of type integer: "string"'
+
+
+@pytest.mark.parametrize(
+    ("name", "fits"),
+    [("a", True), ("a.b", False), ("a.example.com", True), ("x=", True), ("büro.de", True), ("a.b1", False),
+     ("-a", False), ("a" * 64, False), ("", False), ("a..bc", False)],
+)  # fmt: skip
+def test_host_names_are_those_of_the_reference(name: str, fits: bool) -> None:
+    assert not list(validate({**STRING, "format": "hostname"}, name)) == fits
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ _GROUP_ORDER = (
     "coordination.k8s.io",
 )
 _STATUS_VERBS = ("get", "patch", "update")
+_CUSTOM_VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ def _entries(kind: Kind) -> list[Tree]:
         "singularName": kind.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": sorted(kind.verbs),
+        "verbs": _verbs(kind),
     }
     if kind.short_names:
         own["shortNames"] = list(kind.short_names)
@@ -184,6 +185,11 @@ def _entries(kind: Kind) -> list[Tree]:
     if "get" in kind.verbs:
         own["storageVersionHash"] = storage_version_hash(kind.alias.of if kind.alias else resource)
     return [own, *(_sub_entry(resource, name, *about) for name, about in _subresources(kind))]
+
+
+def _verbs(kind: Kind) -> Sequence[str]:
+    """What can be done with a kind, in the order in which the reference says it: custom kinds have one of their own."""
+    return sorted(kind.verbs) if kind.definition else _CUSTOM_VERBS
 
 
 def _sub_entry(resource: Resource, name: str, group: str, version: str, answers: str, verbs: Sequence[str]) -> Tree:
@@ -228,7 +234,7 @@ def _aggregated_kind(kind: Kind) -> Tree:
         "responseKind": {"group": "", "version": "", "kind": resource.kind},
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": kind.singular,
-        "verbs": sorted(kind.verbs),
+        "verbs": _verbs(kind),
     }
     if kind.short_names:
         tree["shortNames"] = list(kind.short_names)

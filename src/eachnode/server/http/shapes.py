@@ -143,7 +143,10 @@ def plain_list(kind: Kind, page: Page) -> bytes:
     said = f'"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode() if kind.definition else b""
     # The store writes every object with these two first.
     items = (b"{" + bytes(document.raw).removeprefix(b"{" + said).removeprefix(b"{") for document in page.documents)
-    return list_text(head, list_metadata(page), items)
+    metadata = list_metadata(page)
+    if not kind.definition:
+        metadata.setdefault("continue", "")  # The reference keeps custom kinds' lists untyped, and writes it always.
+    return list_text(head, metadata, items)
 
 
 def list_text(head: Tree, metadata: Tree, items: Iterable[bytes]) -> bytes:

@@ -16,6 +16,7 @@ from eachnode.objects.durations import human_duration
 from eachnode.objects.formats import qualified_name
 from eachnode.objects.go_text import go_json
 from eachnode.objects.resources import Resource
+from eachnode.objects.status import Details, Forbidden
 from eachnode.server.field_errors import FieldError, invalid
 from eachnode.server.kind import Alias, Call, Column, Kind, Tree
 from eachnode.server.kinds import json_paths
@@ -33,7 +34,8 @@ def served_kinds(definition: Tree) -> list[Kind]:
     """The kinds that a definition says are served."""
     spec = definition["spec"]
     stored = _stored(definition)
-    return [_kind(spec, version, stored) for version in spec["versions"] if version.get("served")]
+    is_ending = "deletionTimestamp" in definition["metadata"]
+    return [_kind(spec, version, stored, is_ending) for version in spec["versions"] if version.get("served")]
 
 
 def resources(definition: Tree) -> list[Resource]:
@@ -63,12 +65,12 @@ def _stored(definition: Tree) -> _Stored | None:
     return _Stored(_resource(spec, definition["status"]["storedVersions"][0]), schema)
 
 
-def _kind(spec: Tree, version: Tree, stored: _Stored | None) -> Kind:
+def _kind(spec: Tree, version: Tree, stored: _Stored | None, is_ending: bool) -> Kind:
     names = spec["names"]
     resource = _resource(spec, version["name"])
     structure = Structure(version["schema"]["openAPIV3Schema"])
     has_status = "status" in (version.get("subresources") or {})
-    rules = _Rules(resource, structure, has_status)
+    rules = _Rules(resource, structure, has_status, is_ending)
     return Kind(
         resource=resource,
         singular=names["singular"],
@@ -97,13 +99,19 @@ def _kind(spec: Tree, version: Tree, stored: _Stored | None) -> Kind:
 class _Rules:
     """What a custom kind's objects obey besides their schema."""
 
-    def __init__(self, resource: Resource, structure: Structure, has_status: bool) -> None:
+    def __init__(self, resource: Resource, structure: Structure, has_status: bool, is_ending: bool) -> None:
         self.resource = resource
         self.structure = structure
         self.has_status = has_status
+        self.is_ending = is_ending
 
     def prepare_create(self, tree: Tree, _call: Call) -> None:
-        """The status is not the creator's."""
+        """The status is not the creator's; and nothing new comes when the definition is being deleted."""
+        if self.is_ending:
+            name = name_of(tree)
+            sentence = "create not allowed while custom resource definition is terminating"
+            details = Details(name=name, group=self.resource.group, kind=self.resource.plural)
+            raise Forbidden(f'{self.resource.qualified} "{name}" is forbidden: {sentence}', details=details)
         if self.has_status:
             tree.pop("status", None)
         tree["metadata"]["generation"] = 1

@@ -148,11 +148,11 @@ def _check_name(resource: Resource, tree: Any, raw: bytes, whole_name_needed: bo
         raise _unrecognized(resource, f"unexpected GroupVersion string: {version}", raw)
     if whole_name_needed and not kind:
         raise _unrecognized(resource, f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'", raw)
-    version, kind = version or resource.api_version, kind or resource.kind
     if whole_name_needed:
         if version != resource.api_version:
             raise _other_version(resource, version)
         return
+    version, kind = version or resource.api_version, kind or resource.kind
     if (version, kind) != (resource.api_version, resource.kind):
         raise _stranger(resource, version, kind)
 

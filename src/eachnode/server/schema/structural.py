@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from eachnode.server.field_errors import FieldError
@@ -54,9 +55,7 @@ class Structure:
         reading.keys += keys_in(made)
         unknown: list[str] = []
         prune(self.schema, made, unknown, is_root=True)
-        inner = Reading()
-        made["metadata"] = conform(shape(OBJECT_META), made.get("metadata") or {}, inner)
-        unknown += [line.replace('field "', 'field "metadata.', 1) for line in inner.strict]
+        made["metadata"] = _conform_metadata(made.get("metadata") or {}, unknown, "metadata")
         reading.strict += sorted(unknown)
         return made
 
@@ -73,7 +72,17 @@ class Structure:
         """What is wrong with an object's status."""
         schema = self.schema.get("properties", {}).get("status")
         if schema is not None and "status" in tree:
-            yield from structural_validation.validate(schema, tree["status"], "status")
+            for error in structural_validation.validate(schema, tree["status"]):
+                # The reference looks at the status alone: messages name the place within it, fields the whole one.
+                yield replace(error, field="status" if error.field == "<nil>" else f"status.{error.field}")
+
+
+def _conform_metadata(metadata: Tree, unknown: list[str], place: str) -> Tree:
+    """The metadata of an object, its own or that of one embedded in it."""
+    reading = Reading()
+    made: Tree = conform(shape(OBJECT_META), metadata, reading)
+    unknown += [line.replace('field "', f'field "{place}.', 1) for line in reading.strict]
+    return made
 
 
 def prune(schema: Schema | None, value: Any, unknown: list[str], place: str = "", *, is_root: bool = False) -> None:
@@ -84,10 +93,13 @@ def prune(schema: Schema | None, value: Any, unknown: list[str], place: str = ""
         return
     if not isinstance(value, dict):
         return
+    is_embedded = schema is not None and bool(schema.get(EMBEDDED))
     for key in list(value):
-        if key in _META and (is_root or (schema is not None and schema.get(EMBEDDED))):
-            continue
         inside = f"{place}.{key}" if place else key
+        if is_embedded and key == "metadata" and isinstance(value[key], dict):
+            value[key] = _conform_metadata(value[key], unknown, inside)
+        if key in _META and (is_root or is_embedded):
+            continue
         known, inner = _property(schema, key)
         if known:
             prune(inner, value[key], unknown, inside)
@@ -117,7 +129,7 @@ def _items(schema: Schema | None) -> Schema | None:
 
 
 def fill_in(schema: Schema, value: Any) -> None:
-    """Fills in defaults; a null where there may be none counts as absent."""
+    """Fills in defaults; a null where there may be none goes, or gives way to the default."""
     if isinstance(value, list):
         items = schema.get("items")
         if isinstance(items, dict):
@@ -126,18 +138,21 @@ def fill_in(schema: Schema, value: Any) -> None:
                     value[index] = copy.deepcopy(items["default"])
                 fill_in(items, value[index])
     elif isinstance(value, dict):
-        for key, inner in schema.get("properties", {}).items():
-            if key in value and value[key] is None and not inner.get("nullable") and "default" not in inner:
-                continue
-            if "default" in inner and (key not in value or (value[key] is None and not inner.get("nullable"))):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        for key, inner in properties.items():
+            _drop_null(inner, value, key)
+            if "default" in inner and key not in value:
                 value[key] = copy.deepcopy(inner["default"])
             if key in value:
                 fill_in(inner, value[key])
-        others = schema.get("additionalProperties")
-        if isinstance(others, dict):
-            for key in value:
-                if key not in schema.get("properties", {}):
-                    fill_in(others, value[key])
+        for key in value.keys() - properties.keys() if isinstance(others, dict) else ():
+            _drop_null(others, value, key)
+            fill_in(others, value.get(key))
+
+
+def _drop_null(schema: Schema, holder: Tree, key: str) -> None:
+    if key in holder and holder[key] is None and not schema.get("nullable"):
+        del holder[key]
 
 
 def has_rules(schema: Any) -> bool:

@@ -23,7 +23,10 @@ from eachnode.server.schema import value_formats
 
 Schema = dict[str, Any]
 
+_TOO_LARGE = 1 << 63
+_LARGEST_EXACT = 1 << 53  # Below it, a fraction that happens to be whole counts as a whole number.
 _NUMERIC = ("integer", "number")
+_FORMATS = {"integer": "int64", "number": "float64"}  # What the reference takes a number for.
 _POSIX = {
     "[:alpha:]": "a-zA-Z",
     "[:digit:]": "0-9",
@@ -45,8 +48,7 @@ def validate(schema: Schema, value: Any, place: str = "") -> Iterator[FieldError
         yield from _enum(schema, value, place)
         return
     yield from _junctors(schema, value, place)
-    if problem is None:
-        yield from _scalar(schema, value, place)
+    yield from _scalar(schema, value, place)
     if isinstance(value, list):
         yield from _list(schema, value, place)
     yield from _enum(schema, value, place)
@@ -93,10 +95,13 @@ def _type_problem(schema: Schema, value: Any, place: str) -> FieldError | None:
     found = _type_of(value)
     if found in wanted or (found == "integer" and "number" in wanted):
         return None
-    if found == "number" and "integer" in wanted and float(value).is_integer():
+    if found == "number" and "integer" in wanted and float(value).is_integer() and abs(value) < _LARGEST_EXACT:
         return None
-    if isinstance(value, (str, list)) and schema.get("format") and not any(name in wanted for name in _NUMERIC):
-        return None
+    if schema.get("format"):
+        if not isinstance(value, (str, list)):
+            return _mistyped(place, schema["format"], _FORMATS.get(found, ""))
+        if not any(name in wanted for name in _NUMERIC):
+            return None
     return _mistyped(place, ",".join(wanted), found)
 
 
@@ -107,6 +112,8 @@ def _types(schema: Schema) -> tuple[str, ...]:
 
 
 def _type_of(value: Any) -> str:
+    if type(value) is int and not -_TOO_LARGE <= value < _TOO_LARGE:
+        return "number"  # The reference reads what no 64-bit number holds as a fraction.
     names = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array"}
     return names.get(type(value), "object")
 
@@ -176,8 +183,11 @@ def _string(schema: Schema, value: str, place: str) -> Iterator[FieldError]:
 
 
 def _number(schema: Schema, value: float, place: str) -> Iterator[FieldError]:
-    if schema.get("format") == "int32" and schema.get("type") == "integer" and not -(1 << 31) <= value < 1 << 31:
-        yield invalid(_field(place), "", f"{place} Checked value must be of type integer with format int32")
+    if schema.get("type") == "integer":
+        bits = 31 if schema.get("format") == "int32" else 63
+        if not float(value).is_integer() or not -(1 << bits) <= value < 1 << bits:
+            how = f"with format {schema['format']}" if schema.get("format") else "(default format)"
+            yield _unplaced(f"Checked value must be of type integer {how} in {place}")
     if (step := schema.get("multipleOf")) and not _is_multiple(value, step):
         yield _wrong(place, value, f"should be a multiple of {_plain(step)}")
     for key, exclusive, beyond, wording in _BOUNDS:
@@ -253,7 +263,10 @@ def _repeated_entries(schema: Schema, value: list[Any], place: str) -> Iterator[
     for index, entry in enumerate(value):
         identity = entry
         if relation == "map":
+            if entry is None:
+                continue
             if not isinstance(entry, dict):
+                yield invalid(f"{place}[{index}]", entry, "must be an object for an array of list-type map")
                 continue
             identity = {key: entry[key] for key in keys if key in entry}
         text = go_json_sorted(identity)

@@ -7,6 +7,7 @@ import binascii
 import ipaddress
 import re
 from collections.abc import Callable
+from unicodedata import category
 from urllib.parse import urlsplit
 
 from eachnode.server.schema import go_values
@@ -36,6 +37,18 @@ def _is_uri(text: str) -> bool:
     return bool(parts.scheme) or text.startswith("/")
 
 
+_HOST_NAME = re.compile(
+    r"[a-z0-9](?:-?[a-z0-9]{0,62})?|(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}", re.IGNORECASE | re.ASCII
+)
+
+
+def _is_host_name(text: str) -> bool:
+    """Labels of letters, digits and symbols of any script; where there are several, the last has letters only."""
+    plain = "".join("a" if letter.isalpha() else "0" if category(letter)[0] == "S" else letter for letter in text)
+    fits = all(len(label.encode()) <= 63 for label in text.split(".")) and len(text.encode()) <= 255
+    return fits and _HOST_NAME.fullmatch(plain) is not None
+
+
 def _is_base64(text: str) -> bool:
     try:
         return bool(text) and base64.b64decode(text, validate=True) is not None
@@ -62,7 +75,7 @@ FORMATS: dict[str, Callable[[str], bool]] = {
     ),
     "mac": _matches(r"(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}|(?:[0-9a-f]{4}\.){2}[0-9a-f]{4}", re.IGNORECASE),
     "email": _matches(r"[^@\s]+@[^@\s]+"),
-    "hostname": _matches(r"(?=.{1,255}$)[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,62})(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,62}))*"),
+    "hostname": _is_host_name,
     "uri": _is_uri,
     "uuid": _matches(_UUID % (_ANY_HEX, _ANY_HEX), re.IGNORECASE),
     "uuid3": _matches(_UUID % ("3", _ANY_HEX), re.IGNORECASE),

@@ -27,6 +27,6 @@ def selection(served: Served, namespace: str, labels: str, fields: str) -> Selec
 def _check_field(kind: Kind, field: str) -> None:
     if field in _KNOWN_TO_ALL or field in kind.fields:
         return
-    if kind.fields:
+    if kind.fields or not kind.definition:
         raise BadRequest(f"field label not supported: {field}")
     raise BadRequest(f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"')
