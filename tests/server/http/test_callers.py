@@ -236,6 +236,10 @@ async def test_nobody_grants_what_they_do_not_have_unless_they_may(verb: str) ->
             'user "erin" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:'
             '\n{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}'
         )
+        if verb == "bind":
+            nothing = await site.call(step, binding("b", "missing", "erin"), Impersonate_User="erin")
+            sentence = 'clusterrolebindings.rbac.authorization.k8s.io "missing" not found'
+            assert (nothing.status, nothing.message) == (404, sentence)
         more = binding("more", "more", "erin")
         await site.call(
             f"POST {RBAC}/clusterroles", role("more", rule(verb, "clusterroles", "rbac.authorization.k8s.io"))

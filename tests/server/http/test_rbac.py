@@ -18,7 +18,7 @@ from eachnode.objects.resources import (
 )
 from eachnode.objects.status import Forbidden
 from eachnode.server.http.authorization import Authorizer
-from eachnode.server.http.rbac import Ask, Rule, allows, described, uncovered
+from eachnode.server.http.rbac import Ask, Rule, allows, compacted, described, uncovered
 from eachnode.server.kind import Caller
 
 READ_PODS = {"verbs": ["get", "list"], "apiGroups": [""], "resources": ["pods"]}
@@ -75,17 +75,6 @@ def test_a_service_account_without_a_namespace_is_one_of_the_bindings_own() -> N
     roles.bind(ROLE_BINDINGS, ("ClusterRole", "reader"), ("ServiceAccount", "agent"), "home")
     assert roles.authorizer.allowed(Caller("system:serviceaccount:home:agent"), ask("get")).allowed
     assert not roles.authorizer.allowed(Caller("system:serviceaccount:away:agent"), ask("get")).allowed
-
-
-def test_a_role_gathers_the_rules_of_labelled_roles_through_others_too() -> None:
-    roles = Roles()
-    gathers = {"clusterRoleSelectors": [{"matchLabels": {"to": "admin"}}]}
-    roles.add(CLUSTER_ROLES, "admin", aggregationRule=gathers, labels={"to": "admin"})  # even its own
-    between = {"clusterRoleSelectors": [{"matchLabels": {"to": "edit"}}]}
-    roles.add(CLUSTER_ROLES, "edit", aggregationRule=between, labels={"to": "admin"})
-    roles.add(CLUSTER_ROLES, "part", rules=[READ_PODS], labels={"to": "edit"})
-    roles.bind(CLUSTER_ROLE_BINDINGS, ("ClusterRole", "admin"), ("User", "bob"))
-    assert roles.authorizer.allowed(BOB, ask("get")).allowed
 
 
 def test_a_change_of_roles_counts_at_once() -> None:
@@ -205,3 +194,13 @@ def test_a_permission_says_which_binding_it_comes_from() -> None:
     roles.bind(CLUSTER_ROLE_BINDINGS, ("ClusterRole", "reader"), ("Group", "dev"))
     reason = roles.authorizer.allowed(ALICE, ask("list")).reason
     assert reason == 'RBAC: allowed by ClusterRoleBinding "reader" of ClusterRole "reader" to Group "dev"'
+
+
+def test_what_is_lacking_is_told_thing_by_thing() -> None:
+    wanted = Rule(("get", "list"), ("",), ("pods", "nodes"), ("a",))
+    urls = Rule(("get", "put"), non_resource_urls=("/x",))
+    assert [described(rule) for rule in compacted(uncovered([Rule(("get",), ("",), ("pods",))], [wanted, urls]))] == [
+        '{APIGroups:[""], Resources:["pods"], ResourceNames:["a"], Verbs:["list"]}',
+        '{APIGroups:[""], Resources:["nodes"], ResourceNames:["a"], Verbs:["get" "list"]}',
+        '{NonResourceURLs:["/x"], Verbs:["get" "put"]}',
+    ]

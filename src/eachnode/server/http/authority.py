@@ -32,7 +32,7 @@ class FrontAuthority:
 
     def permissions(self, caller: Caller, namespace: str) -> tuple[Rule, ...]:
         """All rules that apply to the caller in a namespace."""
-        return self._authorizer.rules_for(caller, namespace)
+        return tuple(self._authorizer.book().rules_for(caller, namespace))
 
     def bearer(self, token: str, audiences: Sequence[str]) -> tuple[Caller, tuple[str, ...]] | None:
         """Who bears the token, and those of the audiences asked for that it is good for."""

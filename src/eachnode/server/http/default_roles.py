@@ -98,12 +98,13 @@ def _binding(role: str, groups: Sequence[str]) -> tuple[Resource, Tree]:
 
 
 def _object(kind: str, name: str, labels: dict[str, str]) -> Tree:
-    return {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": {"name": name, "labels": labels}}
+    metadata = {"name": name, "labels": labels, "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"}}
+    return {"apiVersion": f"{RBAC}/v1", "kind": kind, "metadata": metadata}
 
 
 def _rule(verbs: Sequence[str], groups: Sequence[str], resources: Sequence[str]) -> Tree:
-    return {"verbs": list(verbs), "apiGroups": list(groups), "resources": list(resources)}
+    return {"verbs": sorted(verbs), "apiGroups": sorted(groups), "resources": sorted(resources)}
 
 
 def _pages(verbs: Sequence[str], paths: Sequence[str]) -> Tree:
-    return {"verbs": list(verbs), "nonResourceURLs": list(paths)}
+    return {"verbs": sorted(verbs), "nonResourceURLs": sorted(paths)}

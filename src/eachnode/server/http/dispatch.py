@@ -298,6 +298,8 @@ def _check_served(served: Served, target: Target, verb: Verb) -> None:
         if verb not in _subresource_verbs(served, target.subresource):
             raise method_not_allowed()
         return
+    if target.name and served.kind.verbs <= {"create"}:
+        raise no_such_resource()  # What is only asked has no names.
     if across and verb in ("create", "deletecollection"):
         raise method_not_allowed()
     if verb not in served.kind.verbs or (target.name and verb == "create"):

@@ -18,6 +18,7 @@ from eachnode.server.http.rbac import (
     Ask,
     RoleRef,
     Rule,
+    compacted,
     described,
     quoted_list,
     uncovered,
@@ -67,7 +68,9 @@ class NoEscalation:
         missing: list[str] = []
         rules = list(self._authorizer.book().rules_of(ref, namespace, missing))
         if missing:
-            raise NotFound(missing[0], details=Details(name=ref.name, group=_RBAC_GROUP, kind=plural))
+            # The reference names the kind that is written, not the one that is missing.
+            details = Details(name=ref.name, group=_RBAC_GROUP, kind=kind.resource.plural)
+            raise NotFound(f'{kind.resource.qualified} "{ref.name}" not found', details=details)
         self._require(kind, name, namespace, call, rules)
 
     def _require(self, kind: Kind, name: str, namespace: str, call: Call, rules: Iterable[Rule]) -> None:
@@ -75,7 +78,7 @@ class NoEscalation:
         if not lacking:
             return
         who = f'user "{call.caller.name}" (groups={quoted_list(call.caller.groups)})'
-        lines = "\n".join(sorted({described(rule) for rule in lacking}))
+        lines = "\n".join(sorted({described(rule) for rule in compacted(lacking)}))
         raise _forbidden(kind, name, f"{who} is attempting to grant RBAC permissions not currently held:\n{lines}")
 
 

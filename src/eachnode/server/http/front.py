@@ -12,6 +12,7 @@ from pathlib import Path
 
 from eachnode.objects.explained import Explained
 from eachnode.server.api_server import ApiServer
+from eachnode.server.http.aggregated_roles import AggregatedRoles
 from eachnode.server.http.authentication import Authenticator, tokens_from_file
 from eachnode.server.http.authority import FrontAuthority
 from eachnode.server.http.authorization import Authorizer
@@ -116,6 +117,7 @@ class Front:
         options = self.options
         context = self._context = self._tls()
         await self._state.ensure_default_roles()
+        await AggregatedRoles(self.api).settled()
         self._listener = Listener(self._handler(), options.patience)
         try:
             self._server = await asyncio.get_running_loop().create_server(

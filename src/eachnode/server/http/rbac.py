@@ -1,7 +1,7 @@
 """Role-based access control as pure rules: which rules apply to somebody, and what they allow.
 
 A binding names subjects and a role; a role is a list of rules; rules only ever add. Cluster-wide bindings count
-everywhere, the others within their namespace. A cluster role may gather the rules of others by their labels.
+everywhere, the others within their namespace.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from itertools import product
 import msgspec
 
 from eachnode.objects.meta import Metadata
-from eachnode.objects.selectors import LabelSelector
 from eachnode.server.kind import Caller
 
 EVERYTHING = "system:masters"
@@ -29,18 +28,11 @@ class Rule(msgspec.Struct, frozen=True, rename="camel"):
     non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
 
 
-class AggregationRule(msgspec.Struct, frozen=True, rename="camel"):
-    """Whose rules a cluster role gathers."""
-
-    cluster_role_selectors: tuple[LabelSelector, ...] = ()
-
-
 class Role(msgspec.Struct, frozen=True, rename="camel"):
     """A Role or ClusterRole."""
 
     metadata: Metadata
     rules: tuple[Rule, ...] | None = None
-    aggregation_rule: AggregationRule | None = None
 
 
 class RoleRef(msgspec.Struct, frozen=True, rename="camel"):
@@ -143,22 +135,10 @@ class RoleBook:
         cluster_wide = ref.kind == "ClusterRole"
         role = self.cluster_roles.get(ref.name) if cluster_wide else self.roles.get((namespace, ref.name))
         if role is not None:
-            yield from self._rules_within(role, {ref.name} if cluster_wide else set())
+            yield from role.rules or ()
         elif missing is not None:
             plural = "clusterrole" if cluster_wide else "role"
             missing.append(f'{plural}.rbac.authorization.k8s.io "{ref.name}" not found')
-
-    def _rules_within(self, role: Role, visited: set[str]) -> Iterator[Rule]:
-        """Its own rules and those it gathers, directly or through a role it gathers."""
-        yield from role.rules or ()
-        if role.aggregation_rule is None:
-            return
-        for name, other in self.cluster_roles.items():
-            labels = other.metadata.labels or {}
-            gathered = any(choice.matches(labels) for choice in role.aggregation_rule.cluster_role_selectors)
-            if gathered and name not in visited:
-                visited.add(name)
-                yield from self._rules_within(other, visited)
 
 
 def allows(rule: Rule, ask: Ask) -> bool:
@@ -179,6 +159,15 @@ def uncovered(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
     have = list(owned)
     single = (piece for rule in wanted for piece in _pieces(rule))
     return [piece for piece in single if not any(_covers(rule, piece) for rule in have)]
+
+
+def compacted(pieces: Iterable[Rule]) -> list[Rule]:
+    """The same permissions with one rule for all that may be done to the same thing."""
+    found: dict[Rule, list[str]] = {}
+    for piece in pieces:
+        thing = msgspec.structs.replace(piece, verbs=())
+        found.setdefault(thing, []).extend(piece.verbs)
+    return [msgspec.structs.replace(thing, verbs=tuple(verbs)) for thing, verbs in found.items()]
 
 
 def covers_path(pattern: str, path: str) -> bool:

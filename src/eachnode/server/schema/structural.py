@@ -145,9 +145,10 @@ def fill_in(schema: Schema, value: Any) -> None:
                 value[key] = copy.deepcopy(inner["default"])
             if key in value:
                 fill_in(inner, value[key])
-        for key in value.keys() - properties.keys() if isinstance(others, dict) else ():
-            _drop_null(others, value, key)
-            fill_in(others, value.get(key))
+        if isinstance(others, dict):
+            for key in value.keys() - properties.keys():
+                _drop_null(others, value, key)
+                fill_in(others, value.get(key))
 
 
 def _drop_null(schema: Schema, holder: Tree, key: str) -> None:
