@@ -59,7 +59,7 @@ def command(
     from eachnode.cli.standalone import Standalone, run_alone
     from eachnode.controllers.daemonset import DaemonSetController, DaemonSetOptions
     from eachnode.decisions.backoff import BackoffOptions
-    from eachnode.objects.resources import DAEMON_SETS
+    from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 
     standalone = Standalone(
         name="controller",
@@ -71,7 +71,8 @@ def command(
         max_in_flight=max_in_flight,
         log_format=log_format,
         log_level=log_level,
-        must_list=DAEMON_SETS,
+        namespace=namespace,
+        must_list=(DAEMON_SETS, NODES, PODS, CONTROLLER_REVISIONS),
     )
     options = DaemonSetOptions(
         placement="direct" if placement == "direct" else "scheduler",

@@ -59,6 +59,6 @@ def command(
     )
     standalone = Standalone(
         "kubelet", kubeconfig, context, metrics_listen, max_in_flight=max_in_flight,
-        log_format=log_format, log_level=log_level, must_list=NODES,
+        log_format=log_format, log_level=log_level, must_list=(NODES,),
     )  # fmt: skip
     run_alone(standalone, lambda door, clock, chance, _: Kubelet(door, clock=clock, chance=chance, options=options))

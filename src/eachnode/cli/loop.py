@@ -54,7 +54,7 @@ def command(
     first = {"node-lifecycle": NODES, "pod-garbage-collector": PODS}.get(component, NAMESPACES)
     standalone = Standalone(
         component, kubeconfig, context, metrics_listen, leader_elect, max_in_flight=max_in_flight,
-        log_format=log_format, log_level=log_level, must_list=first,
+        log_format=log_format, log_level=log_level, must_list=(first,),
     )  # fmt: skip
     options = ClusterOptions(
         # Whoever is inside the cluster is to trust whom we trust.

@@ -33,7 +33,7 @@ def command(
 
     standalone = Standalone(
         "scheduler", kubeconfig, context, metrics_listen, leader_elect, max_in_flight=max_in_flight,
-        log_format=log_format, log_level=log_level, must_list=PODS,
+        log_format=log_format, log_level=log_level, must_list=(PODS,),
     )  # fmt: skip
     options = SchedulerOptions(name=name)
     run_alone(standalone, lambda door, clock, chance, _: Scheduler(door, clock=clock, chance=chance, options=options))

@@ -42,7 +42,8 @@ class Standalone:
     max_in_flight: int = 64
     log_format: str = "text"
     log_level: str = "info"
-    must_list: Resource | None = None  # Asked for at the start, so that a missing permission is said at once.
+    namespace: str = ""  # Where it works; everywhere when empty.
+    must_list: tuple[Resource, ...] = ()  # Asked for at the start, so that a missing permission is said at once.
 
 
 def run_alone(standalone: Standalone, make: Maker) -> None:
@@ -67,9 +68,9 @@ class _Running:
         self._main: asyncio.Task[None] | None = None
 
     def wind_down(self) -> None:
-        """Let the loop finish what is in flight, if it can; else end it."""
+        """Let the loop finish what is in flight, if it can and there may be something; else end it."""
         finish = getattr(self._loop, "wind_down", None)
-        if finish is not None:
+        if finish is not None and self._loop is not None and self._loop.synced.is_set():
             finish()
         elif self._main is not None:
             self._main.cancel()
@@ -110,13 +111,17 @@ class _Running:
 
     async def _work(self, door: Door) -> None:
         self._loop = self._make(door, self._clock, self._chance, self._metrics)
-        await self._loop.run()
+        try:
+            await self._loop.run()
+        finally:
+            self._loop = None
 
     async def _check_access(self, door: Door) -> None:
         """A refusal ends the program with its sentence; a server that is only away is waited for."""
-        while self._options.must_list is not None:
+        while True:
             try:
-                await door.list(self._options.must_list, limit=1)
+                for resource in self._options.must_list:
+                    await door.list(resource, self._options.namespace if resource.namespaced else "", limit=1)
             except Unreachable as error:
                 self._trouble = f"the server cannot be reached: {error}"
                 log.warning("waits for the server, because %s", error)
@@ -126,13 +131,23 @@ class _Running:
                 return
 
     def _checks(self) -> Mapping[str, Callable[[], str]]:
-        return {"server": lambda: self._trouble, "caches": self._caches}
+        return {"server": self._server, "caches": self._caches}
+
+    def _server(self) -> str:
+        """Why the server cannot be worked with; of all that is heard of it the lease is heard of most often."""
+        if self._trouble:
+            return self._trouble
+        return self._election.trouble if self._election is not None else self._trouble_of_loop()
+
+    def _trouble_of_loop(self) -> str:
+        return getattr(self._loop, "trouble", "")
 
     def _caches(self) -> str:
         if self._election is not None and not self._election.leading:
             return ""  # A follower is ready to take over; that is all it has to be.
         if self._loop is None or not self._loop.synced.is_set():
-            return "the present objects have not all been seen yet"
+            why = self._trouble_of_loop()
+            return f"the present objects have not all been seen yet{': ' if why else ''}{why}"
         return ""
 
     def _state(self) -> str:

@@ -77,6 +77,12 @@ class LeaderElection:
         self._changed = asyncio.Event()
         self._renewed_at = self._renewed_at_wall = float("-inf")
         self._unheard = False  # Whether our last claim got no answer.
+        self._informer: Informer[Lease] | None = None
+
+    @property
+    def trouble(self) -> str:
+        """Why the lease cannot be followed at the moment, for people; empty when it can."""
+        return self._informer.trouble if self._informer is not None else ""
 
     @property
     def leading(self) -> bool:
@@ -97,7 +103,7 @@ class LeaderElection:
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
         """Call `lead` whenever we lead, cancel it when we do not any more; return when it returns by itself."""
-        informer = Informer(
+        informer = self._informer = Informer(
             self._door,
             LEASES,
             Lease,

@@ -91,6 +91,11 @@ class DaemonSetController:
         """The DaemonSets that are looked after; to be read only."""
         return self._world.charges
 
+    @property
+    def trouble(self) -> str:
+        """Why something is not seen at the moment, for people; empty when all is."""
+        return "; ".join(each.trouble for each in self._informers() if each.trouble)
+
     async def run(self) -> None:
         """Look after DaemonSets until cancelled, or until `wind_down` and what was in flight is done."""
         async with asyncio.TaskGroup() as group:
