@@ -12,6 +12,7 @@ from eachnode.decisions.pod_stages.mishaps import read_mishaps
 from eachnode.objects.deletion import DeleteOptions
 from eachnode.objects.resources import (
     CONFIG_MAPS,
+    EVENTS,
     LEASES,
     NAMESPACES,
     NODES,
@@ -62,6 +63,21 @@ async def test_a_pod_whose_image_is_nowhere_waits_as_people_know_it() -> None:
             return {"ErrImagePull", "ImagePullBackOff"} <= seen
 
         await cluster.until(both, within=60)
+
+
+async def test_an_init_container_whose_image_is_nowhere_is_told_of_and_nothing_else_is() -> None:
+    async with world(nodes=1, without=NO_CONTROLLER) as cluster:
+        bad = [{"name": "init", "image": "foo:non-existent"}]
+        await cluster.create(PODS, pod("p", initContainers=bad))
+
+        async def waits() -> bool:
+            statuses = (await cluster.get(PODS, "p") or {})["status"].get("initContainerStatuses", [])
+            return [each["state"]["waiting"]["reason"] for each in statuses] == ["ImagePullBackOff"]
+
+        await cluster.until(waits, within=60)
+        told = {each["message"] for each in await cluster.all(EVENTS, fields="involvedObject.name=p")}
+        assert 'Back-off pulling image "foo:non-existent"' in told
+        assert not [message for message in told if '"i:1"' in message]
 
 
 async def test_deleting_a_pod_takes_its_grace_in_lifelike_timing() -> None:

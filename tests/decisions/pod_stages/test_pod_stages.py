@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from eachnode.controllers.kubelet.options import KubeletOptions
-from eachnode.decisions.pod_stages.room import Room
 from eachnode.decisions.pod_stages.stages import (
     Delay,
     InvalidStages,
@@ -19,21 +18,11 @@ from eachnode.decisions.pod_stages.stages import (
     seconds_until,
 )
 from eachnode.decisions.pod_stages.states import PodState, state_of
-from eachnode.decisions.pod_stages.status import Place, status_after
+from eachnode.decisions.pod_stages.status import status_after
 from eachnode.decisions.pod_stages.view import SimulatedNode, SimulatedPod
+from tests.decisions.pod_stages.pods import PLACE, pod
 
-PLACE = Place(now="2026-01-01T00:00:00Z", host_ip="10.0.0.1", pod_ip="10.128.0.1", bad_images=("*no-such*",))
 NODE = msgspec.convert({"metadata": {"name": "node-1", "labels": {"zone": "b"}}}, SimulatedNode)
-
-
-def pod(status: dict[str, Any] | None = None, image: str = "i:1", **spec: Any) -> SimulatedPod:
-    container = {"name": "c", "image": image, **spec.pop("container", {})}
-    tree = {
-        "metadata": {"namespace": "n", "name": "p", "uid": "u", **spec.pop("metadata", {})},
-        "spec": {"nodeName": "node-1", "containers": [container], **spec},
-        "status": status or {"phase": "Pending"},
-    }
-    return msgspec.convert(tree, SimulatedPod)
 
 
 def lead(state: PodState, status: dict[str, Any] | None = None, **changes: Any) -> SimulatedPod:
@@ -192,25 +181,3 @@ def test_delays_are_written_as_people_write_them(text: str | int, delay: Delay) 
 def test_a_wrong_stage_file_is_refused_with_a_sentence(tree: Any, sentence: str) -> None:
     with pytest.raises(InvalidStages, match=sentence):
         read_stages(tree)
-
-
-def test_a_kubelet_refuses_a_taken_port_and_a_pod_without_room() -> None:
-    small = msgspec.convert(
-        {"metadata": {"name": "node-1"}, "status": {"allocatable": {"cpu": "1", "pods": "2"}}}, SimulatedNode
-    )
-    with_port = {"ports": [{"containerPort": 80, "hostPort": 80}]}
-    first = pod(container=with_port, metadata={"name": "first", "uid": "1"})
-    second = pod(container=with_port, metadata={"name": "second", "uid": "2"})
-    greedy = pod(container={"resources": {"requests": {"cpu": "2"}}}, metadata={"name": "greedy", "uid": "3"})
-    room = Room()
-    assert room.refusal(first, small) is None
-    room.admit(first)
-    refusal = room.refusal(second, small)
-    assert refusal is not None
-    assert refusal.reason == "NodePorts"
-    refusal = room.refusal(greedy, small)
-    assert refusal is not None
-    assert refusal.reason == "OutOfcpu"
-    room.release(first.metadata.key)
-    assert room.refusal(second, small) is None
-    assert room.used == {}

@@ -18,11 +18,12 @@ from eachnode.controllers.kubelet.fleet import create_nodes, node_trees
 from eachnode.controllers.kubelet.heartbeats import REBOOTED, Heartbeats, is_stopped
 from eachnode.controllers.kubelet.mishaps import Mishaps
 from eachnode.controllers.kubelet.options import KubeletOptions
+from eachnode.decisions.pod_stages.containers import Place, pull_error
 from eachnode.decisions.pod_stages.room import Refusal, Room
-from eachnode.decisions.pod_stages.stages import Outcome, Selection, Stage, choose, seconds_until
+from eachnode.decisions.pod_stages.stages import Outcome, Selection, Stage, choose, matches_any, seconds_until
 from eachnode.decisions.pod_stages.states import PodState, state_of
-from eachnode.decisions.pod_stages.status import Place, pull_error, refused, status_after
-from eachnode.decisions.pod_stages.view import SimulatedNode, SimulatedPod
+from eachnode.decisions.pod_stages.status import refused, status_after
+from eachnode.decisions.pod_stages.view import SimulatedContainer, SimulatedNode, SimulatedPod
 from eachnode.objects.clock import Chance, Clock, timestamp
 from eachnode.objects.deletion import DeleteOptions, Preconditions
 from eachnode.objects.meta import Key
@@ -245,24 +246,37 @@ class Kubelet:
 
     def _tell_step(self, pod: SimulatedPod, state: PodState) -> None:
         """The events a kubelet writes at this step; troubles are always told."""
-        for container in pod.spec.containers:
-            image, name = container.image, container.name
-            match state:
-                case PodState.CREATING if self._options.tells_each_step:
-                    self._tell(pod, "Normal", "Pulling", f'Pulling image "{image}"')
-                case PodState.STARTED if self._options.tells_each_step:
-                    self._tell(pod, "Normal", "Pulled", f'Successfully pulled image "{image}"')
-                    self._tell(pod, "Normal", "Created", f"Container created: {name}")
-                    self._tell(pod, "Normal", "Started", f"Container started: {name}")
-                case PodState.PULL_FAILED:
-                    self._tell(pod, "Warning", "Failed", f'Failed to pull image "{image}": {pull_error(image)}')
+        match state:
+            case PodState.CREATING if self._options.tells_each_step:
+                for each in self._all_containers(pod):
+                    self._tell(pod, "Normal", "Pulling", f'Pulling image "{each.image}"')
+            case PodState.STARTED if self._options.tells_each_step:
+                for each in self._all_containers(pod):
+                    self._tell(pod, "Normal", "Pulled", f'Successfully pulled image "{each.image}"')
+                    self._tell(pod, "Normal", "Created", f"Container created: {each.name}")
+                    self._tell(pod, "Normal", "Started", f"Container started: {each.name}")
+            case PodState.PULL_FAILED:
+                for each in self._without_image(pod):
+                    told = f'Failed to pull image "{each.image}": {pull_error(each.image)}'
+                    self._tell(pod, "Warning", "Failed", told)
                     self._tell(pod, "Warning", "Failed", "Error: ErrImagePull")
-                case PodState.PULL_BACK_OFF:
-                    self._tell(pod, "Normal", "BackOff", f'Back-off pulling image "{image}"')
-                case PodState.CRASH_BACK_OFF:
-                    who = f"{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"
-                    told = f"Back-off restarting failed container {name} in pod {who}"
+            case PodState.PULL_BACK_OFF:
+                for each in self._without_image(pod):
+                    self._tell(pod, "Normal", "BackOff", f'Back-off pulling image "{each.image}"')
+            case PodState.CRASH_BACK_OFF:
+                who = f"{pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"
+                for each in pod.spec.containers:
+                    told = f"Back-off restarting failed container {each.name} in pod {who}"
                     self._tell(pod, "Warning", "BackOff", told)
+
+    def _without_image(self, pod: SimulatedPod) -> list[SimulatedContainer]:
+        """Those whose image cannot be pulled: an init container holds all that come after it."""
+        init = [each for each in pod.spec.init_containers or () if matches_any(each.image, self._options.bad_images)]
+        return init[:1] or [each for each in pod.spec.containers if matches_any(each.image, self._options.bad_images)]
+
+    @staticmethod
+    def _all_containers(pod: SimulatedPod) -> tuple[SimulatedContainer, ...]:
+        return (*(pod.spec.init_containers or ()), *pod.spec.containers)
 
     def _tell(self, pod: SimulatedPod, kind: str, reason: str, message: str) -> None:
         metadata = pod.metadata

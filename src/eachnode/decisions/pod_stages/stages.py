@@ -139,9 +139,9 @@ def seconds_until(stage: Stage, pod: SimulatedPod, failures: int, roll: float, p
             grace = pod.spec.termination_grace_period_seconds
             return min(_pre_stop(pod) + drawn, float(30 if grace is None else grace))
         case "restart-back-off":
-            return _back_off(restarts(pod) + 1)
+            return back_off(restarts(pod) + 1)
         case "pull-back-off":
-            return _back_off(failures)
+            return back_off(failures)
     return drawn
 
 
@@ -163,7 +163,8 @@ def _pre_stop(pod: SimulatedPod) -> float:
     return max((hook.seconds for hook in hooks), default=0.0)
 
 
-def _back_off(times: int) -> float:
+def back_off(times: int) -> float:
+    """The pause before something that failed so many times in a row is tried again."""
     return float(min(_BACK_OFF_FIRST * 2.0 ** max(0, min(times - 1, 60)), _BACK_OFF_LONGEST))
 
 

@@ -39,13 +39,16 @@ def state_of(pod: SimulatedPod) -> PodState:
         return PodState.OVER
     if pod.status.start_time is None:
         return PodState.BOUND
-    statuses = pod.status.container_statuses or ()
-    for status in statuses:
+    for status in pod.status.init_container_statuses or ():
+        if status.state.waiting is not None:
+            return _BY_REASON.get(status.state.waiting.reason, PodState.CREATING)
+    for status in pod.status.container_statuses or ():
         state = _trouble(status)
         if state is not None:
             return state
     ready = pod.condition("Ready")
-    return PodState.READY if ready is not None and ready.status == "True" else PodState.STARTED
+    serves = ready is not None and ready.status == "True" and not pod.closed_gates
+    return PodState.READY if serves else PodState.STARTED
 
 
 def _trouble(status: ContainerStatus) -> PodState | None:

@@ -75,7 +75,10 @@ class Terminated(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
     exit_code: int = 0
     reason: str = ""
+    message: str = ""
+    started_at: str | None = None
     finished_at: str | None = None
+    container_id: str = msgspec.field(default="", name="containerID")
 
 
 class Running(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -102,11 +105,18 @@ class ContainerStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
     last_state: ContainerState = ContainerState()
 
 
+class ReadinessGate(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    """A condition, set by somebody else, without which the pod is not ready."""
+
+    condition_type: str = ""
+
+
 class SimulatedPodSpec(WorkloadPodSpec, frozen=True, rename="camel", kw_only=True, gc=False):
     """What the pod wants, with what its containers' start and end take."""
 
     containers: tuple[SimulatedContainer, ...] = ()
     init_containers: tuple[SimulatedContainer, ...] | None = None
+    readiness_gates: tuple[ReadinessGate, ...] | None = None
 
 
 class SimulatedPodStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
@@ -117,6 +127,7 @@ class SimulatedPodStatus(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
     start_time: str | None = None
     pod_ip: str = msgspec.field(default="", name="podIP")
     conditions: tuple[PodCondition, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
     container_statuses: tuple[ContainerStatus, ...] | None = None
 
 
@@ -126,6 +137,15 @@ class SimulatedPod(WorkloadPod, frozen=True, kw_only=True, dict=True):
     metadata: Metadata
     spec: SimulatedPodSpec = SimulatedPodSpec()
     status: SimulatedPodStatus = SimulatedPodStatus()  # type: ignore[assignment]  # another part of the same status
+
+    @property
+    def closed_gates(self) -> tuple[tuple[str, str], ...]:
+        """The readiness gates that keep it from being ready: condition and its status, which may be missing."""
+        gates = self.spec.readiness_gates or ()
+        told = {each.type: each.status for each in self.status.conditions or ()}
+        return tuple(
+            (each.condition_type, said) for each in gates if (said := told.get(each.condition_type, "")) != "True"
+        )
 
 
 class NodeAddress(msgspec.Struct, frozen=True, gc=False):
