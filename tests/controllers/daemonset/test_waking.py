@@ -225,6 +225,19 @@ async def test_a_deleted_node_and_a_new_taint_are_in_the_status_at_once() -> Non
         assert len(await play.pods()) == 3
 
 
+@pytest.mark.behaviour(186, 187)
+async def test_a_pod_that_was_never_bound_leaves_a_node_that_no_longer_wants_it() -> None:
+    async with stage() as play:
+        play.hands.binds = lambda pod: False
+        await play.node("n1", disk="ssd")
+        await play.controller()
+        await play.daemonset(template={"nodeSelector": {"disk": "ssd"}})
+        await play.until_status(currentNumberScheduled=1)
+        await play.patch(NODES, "n1", {"metadata": {"labels": {"disk": None}}})
+        await play.until_status(desiredNumberScheduled=0, currentNumberScheduled=0, seconds=0.2)
+        assert not await play.pods()
+
+
 @pytest.mark.behaviour(167, 168)
 async def test_a_pod_becomes_available_without_anything_else_happening() -> None:
     async with stage("n1") as play:
