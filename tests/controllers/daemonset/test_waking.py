@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from eachnode.client.intercepting import Call
 from eachnode.controllers.daemonset import DaemonSetOptions
 from eachnode.controllers.daemonset.observe import World
 from eachnode.objects.daemonset import DaemonSet
@@ -16,6 +17,7 @@ from eachnode.objects.node import Node
 from eachnode.objects.pod import Pod
 from eachnode.objects.resources import DAEMON_SETS, NODES, PODS
 from eachnode.objects.revision import ControllerRevision
+from eachnode.objects.status import Forbidden
 from tests.controllers.daemonset.stage import stage
 
 D, E = Key("ns", "d"), Key("ns", "e")
@@ -247,6 +249,27 @@ async def test_a_pod_becomes_available_without_anything_else_happening() -> None
         began = play.clock.now()
         await play.until_status(numberAvailable=1, seconds=60)
         assert play.clock.now() - began < 41.5
+
+
+@pytest.mark.behaviour(167, 168)
+async def test_passes_that_fail_do_not_delay_what_changes_by_itself() -> None:
+    """One node's pod is refused again and again, with pauses of many minutes; the other pod becomes available in time."""
+    async with stage("n1") as play:
+        await play.controller()
+        await play.daemonset(minReadySeconds=700)
+        await play.until_status(numberReady=1)
+        began = play.clock.now()
+
+        async def refuse(call: Call) -> None:
+            if call.verb == "create" and call.resource is PODS:
+                raise Forbidden("no more pods")
+
+        play.door.interfere = refuse
+        await play.nodes("n2")
+        await play.settle(690)
+        assert (await play.status())["desiredNumberScheduled"] == 2
+        await play.until_status(numberAvailable=1)
+        assert play.clock.now() - began < 702
 
 
 @pytest.mark.behaviour(167, 168)

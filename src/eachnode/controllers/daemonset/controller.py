@@ -80,7 +80,14 @@ class DaemonSetController:
             door, self._events, self.counters, clock=clock, chance=chance, bind=options.placement == "direct"
         )
         self._reconciler = Reconciler(
-            door, self.charges, carrier, self.counters, clock=clock, seen=self._seen, rooms=self._rooms
+            door,
+            self.charges,
+            carrier,
+            self.counters,
+            clock=clock,
+            seen=self._seen,
+            wake_after=self.queue.add_after,
+            rooms=self._rooms,
         )
         self._on_pass: Callable[[float, str], None] | None = None
         if metrics is not None:

@@ -42,11 +42,13 @@ class Reconciler:
         *,
         clock: Clock,
         seen: Callable[[str], str],
+        wake_after: Callable[[Key, float], None],
         rooms: Rooms | None = None,
     ) -> None:
         self._door, self._charges, self._carrier, self._counters = door, charges, carrier, counters
         self._clock = clock
         self._seen = seen  # How far the cache of a resource has come.
+        self._wake_after = wake_after
         self._rooms = rooms  # Asked only where we place pods ourselves.
         self._reporter = Reporter(door, counters, clock=clock)
 
@@ -55,10 +57,22 @@ class Reconciler:
         charge = self._charges.get(key)
         if charge is None or not self._may_be_processed(charge):
             return None
-        wake_at = self._put_off(charge) or await self._pass(charge)
+        try:
+            wake_at = self._put_off(charge) or await self._pass(charge)
+        except Exception:
+            self._wake_in_time(charge)
+            raise
         if wake_at == NEVER:
             return None
         return max(0.0, wake_at - self._clock.now())
+
+    def _wake_in_time(self, charge: Charge) -> None:
+        """A pass that failed is repeated after a growing pause; what changes by itself does not wait for that."""
+        fleet, now = charge.fleet, self._clock.now()
+        if fleet is not None:
+            fleet.refresh(now)
+            if fleet.next_change < NEVER:
+                self._wake_after(charge.key, fleet.next_change - now)
 
     def _put_off(self, charge: Charge) -> float:
         """When to look again, if a cache has not seen our last write: nothing is decided upon it. Zero if all have."""
