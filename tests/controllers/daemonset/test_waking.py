@@ -253,7 +253,7 @@ async def test_a_pod_becomes_available_without_anything_else_happening() -> None
 
 @pytest.mark.behaviour(167, 168)
 async def test_passes_that_fail_do_not_delay_what_changes_by_itself() -> None:
-    """One node's pod is refused again and again, with pauses of many minutes; the other pod becomes available in time."""
+    """One node's pod is refused again and again, with pauses of many minutes; the other becomes available in time."""
     async with stage("n1") as play:
         await play.controller()
         await play.daemonset(minReadySeconds=700)
