@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from eachnode.cli.explaining.changing import from_images
+from eachnode.cli.explaining.previewing import look_ahead
 from eachnode.cli.failures import Failure
 from eachnode.cli.main import cli
 from eachnode.cli.plan import CHANGES, NOTHING_TO_DO, Looked, look, say
 from eachnode.client.intercepting import Intercepting
 from eachnode.objects.document import Document
-from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS, Resource
+from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS, PRIORITY_CLASSES, Resource
 from eachnode.objects.status import Forbidden
 from eachnode.objects.watching import Page
 from eachnode.runtime.virtual_time import VirtualTimeLoop
@@ -207,6 +210,52 @@ async def test_nodes_without_room_are_named_with_what_is_free(file: MakeFile) ->
         (warning,) = told["warnings"]
         assert warning["nodes"] == ["node-1"]
         assert "2 of cpu is asked for and 900m of 3900m is free" in warning["sentence"]
+
+
+async def test_pods_of_a_higher_priority_are_told_whom_they_displace(file: MakeFile) -> None:
+    async with world(nodes=1) as it:
+        await asyncio.sleep(3)
+        await it.create(PRIORITY_CLASSES, {"metadata": {"name": "high"}, "value": 1000}, namespace="")
+        hog = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+        await it.create(PODS, pod("hog", nodeName="node-1", containers=[hog]))
+        wanted: Tree = {"containers": [{"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "2"}}}]}
+        (low,) = (told := await found(it, files=[file(daemon_set("d", template=wanted))]))["warnings"]
+        assert low["sentence"].startswith("no room on node-1")
+        assert low["remedy"] == "free cpu on the node, ask for less, or give the pod a priority above 0"
+        assert (told["apiCalls"]["createPods"], told["apiCalls"]["bindPods"]) == (1, 0)
+        wanted["priorityClassName"] = "high"
+        (high,) = (told := await found(it, files=[file(daemon_set("d", template=wanted))]))["warnings"]
+        assert (
+            "only in place of pods of lower priority: on node-1 in place of default/hog (priority 0)"
+            in (high["sentence"])
+        )
+        assert (high["nodes"], told["apiCalls"]["bindPods"]) == ([], 1)
+        await apply(it, file(daemon_set("d", template=wanted)))
+        await it.until_available("d", 1)
+        assert await it.get(PODS, "hog") is None
+
+
+async def test_surge_needs_room_for_two_though_nothing_else_asks_for_more() -> None:
+    async with world(nodes=2) as it:
+        half = {"containers": [{"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "2"}}}]}
+        strategy = rolling(maxSurge=1, maxUnavailable=0)
+        await it.create(DAEMON_SETS, daemon_set("d", template=half, updateStrategy=strategy))
+        await it.until_available("d", 2)
+        told = await found(it, daemonset="ds/d", images=["c=i:2"])
+        assert told["warnings"][0]["sentence"].startswith("no room on node-1, node-2 (Insufficient cpu)")
+        assert (told["replaced"]["steps"], len(told["left"])) == ([["node-1"]], 1)
+
+
+async def test_the_built_in_controller_is_said_to_have_an_order_of_its_own() -> None:
+    async with world(nodes=2) as it:
+        await it.create(DAEMON_SETS, daemon_set("d"))
+        await it.until_available("d", 2)
+        wanted = await from_images(it.door, "d", "default", {"c": "i:2"})
+        assert wanted.carried_out_by.startswith("eachnode")
+        assert (await look_ahead(it.door, it.cluster.clock, wanted)).wanted.notes == ()
+        built_in = replace(wanted, carried_out_by="kube-controller-manager")
+        (note,) = (await look_ahead(it.door, it.cluster.clock, built_in)).wanted.notes
+        assert note == "kube-controller-manager looks after it: it replaces as many at a time, in an order of its own"
 
 
 async def test_a_selector_that_changes_is_refused_with_a_way_out(file: MakeFile) -> None:

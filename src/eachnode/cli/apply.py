@@ -133,18 +133,20 @@ async def _apply(
     where = (says or namespace) if resource.namespaced else ""
     told = told_name(resource, manifest.name)
     try:
-        before = _content(await door.get(resource, manifest.name, where))
+        before = await door.get(resource, manifest.name, where)
     except NotFound:
         before = None
     if dry_run == "client":
         return f"{told} {'configured' if before else 'created'}{tried(dry_run)}"
-    _, document = await apply_manifest(door, manifest, namespace, dry_run=dry_run == "server", force=force)
+    tries = dry_run == "server"
+    _, document = await apply_manifest(door, manifest, namespace, before=before, dry_run=tries, force=force)
     if output == "name":
         return told
     if output:
         return ("---\n" if output == "yaml" else "") + structured(document.tree(), output)
-    what = "created" if before is None else "unchanged" if before == _content(document) else "configured"
-    return f"{told} {what}{tried(dry_run)}"
+    if before is None:
+        return f"{told} created{tried(dry_run)}"
+    return f"{told} {'unchanged' if _content(before) == _content(document) else 'configured'}{tried(dry_run)}"
 
 
 def _content(document: Document) -> dict[str, Any]:

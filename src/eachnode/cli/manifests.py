@@ -10,10 +10,13 @@ from typing import Any
 import msgspec
 import yaml
 
+from eachnode.cli.client_side_apply import hand_over, last_applied, without_dropped
 from eachnode.cli.failures import CONFIGURATION, Failure
 from eachnode.client.door import Door, PatchKind
 from eachnode.objects.document import Document
 from eachnode.objects.resources import Resource
+
+Tree = dict[str, Any]
 
 FIELD_MANAGER = "eachnode"
 
@@ -90,11 +93,20 @@ async def resource_of(door: Door, manifest: Manifest) -> Resource:
 
 
 async def apply_manifest(
-    door: Door, manifest: Manifest, namespace: str = "default", *, dry_run: bool = False, force: bool = True
+    door: Door,
+    manifest: Manifest,
+    namespace: str = "default",
+    *,
+    before: Document | None = None,
+    dry_run: bool = False,
+    force: bool = True,
 ) -> tuple[Resource, Document]:
-    """Server-side apply; the object as it then is."""
+    """Server-side apply; the object as it then is. `before`: as it is, if it is there."""
     resource = await resource_of(door, manifest)
     where = manifest.tree["metadata"].get("namespace", namespace) if resource.namespaced else ""
+    last = last_applied(before) if before is not None else None
+    if before is not None and last is not None and not dry_run:
+        await hand_over(door, resource, before, FIELD_MANAGER)
     document = await door.patch(
         resource,
         manifest.name,
@@ -105,4 +117,19 @@ async def apply_manifest(
         force=force,
         dry_run=dry_run,
     )
+    if dry_run and last is not None:
+        document = await _without_dropped(door, resource, document, last, manifest)
     return resource, document
+
+
+async def _without_dropped(
+    door: Door, resource: Resource, document: Document, last: Tree, manifest: Manifest
+) -> Document:
+    """The answer of a dry run, without what the file no longer says; what is absent then, the server fills in."""
+    tree = document.tree()
+    rest = without_dropped(tree, last, manifest.tree)
+    if rest == tree:
+        return document
+    where = tree["metadata"].get("namespace", "")
+    body = msgspec.json.encode(rest)
+    return await door.update(resource, manifest.name, body, where, field_manager=FIELD_MANAGER, dry_run=True)

@@ -46,7 +46,7 @@ def _compare(path: str, old: Any, new: Any) -> Iterator[Change]:
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted({*old, *new}):
             yield from _compare(f"{path}.{_step(key)}" if path else key, old.get(key), new.get(key))
-    elif (naming := _naming_field(old, new)) is not None:
+    elif (naming := naming_field(old, new)) is not None:
         before, after = ({item[naming]: item for item in side or ()} for side in (old, new))
         for key in dict.fromkeys([*before, *after]):
             yield from _compare(f"{path}[{key}]", before.get(key), after.get(key))
@@ -63,12 +63,12 @@ def _step(key: str) -> str:
     return f"[{key}]" if "." in key or "/" in key else key
 
 
-def _naming_field(old: Any, new: Any) -> str | None:
-    """By which field the items of both lists are told apart; None when they are no lists of named things."""
-    if not (isinstance(old, list | None) and isinstance(new, list | None)):
+def naming_field(*lists: Any) -> str | None:
+    """By which field the items of these lists are told apart; None when they are no lists of named things."""
+    if not all(isinstance(each, list | None) for each in lists):
         return None
     for field in _NAMING_FIELDS:
-        if all(_names_all(side or (), field) for side in (old, new)):
+        if all(_names_all(each or (), field) for each in lists):
             return field
     return None
 

@@ -209,7 +209,8 @@ def _next_try(scene: Scene, slot: Slot, pod: Pod) -> Reason:
             f"pods failed here before, so it is replaced at {wait}",
             "repair what makes it fail; a changed spec is tried at once",
         )
-    return Reason("it is replaced in the controller's next pass, unless it failed shortly before", "")
+    because = "it is replaced in the controller's next pass; where pods fail again and again, up to 15 minutes later"
+    return Reason(because, "repair what makes it fail; a changed spec is tried at once")
 
 
 def replay_failures(fleet: Fleet, told: Mapping[str, tuple[float, ...]], now: float) -> None:

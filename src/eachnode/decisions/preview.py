@@ -7,6 +7,7 @@ Nothing is judged here; what stands still at the end is explained as `why` expla
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -54,7 +55,7 @@ class Preview:
     lost: list[NodeChange] = field(default_factory=list)
     waves: list[tuple[str, ...]] = field(default_factory=list)  # The nodes whose pods are replaced together, in order.
     left: list[NodeChange] = field(default_factory=list)  # Outdated pods that stay, and why.
-    creates: int = 0
+    creates_on: Counter[str] = field(default_factory=Counter)  # By node.
     deletes: int = 0
     revision_writes: int = 0
     trouble: str = ""  # Why the rollout cannot go on.
@@ -68,6 +69,11 @@ class Preview:
     def at_a_time(self) -> int:
         """How many pods are replaced at a time at most."""
         return max(map(len, self.waves), default=0)
+
+    @property
+    def creates(self) -> int:
+        """How many pods are created."""
+        return self.creates_on.total()
 
     @property
     def moves_pods(self) -> bool:
@@ -178,7 +184,7 @@ def _carry_out(result: Preview, plan: Plan, fleet: Fleet, pods: _Pods, now: floa
         result.deletes += 1
         _delete(delete, fleet, now)
     for create in plan.creates:
-        result.creates += 1
+        result.creates_on[create.node] += 1
         fleet.see_pod(pods.made(create, now, ready=create.node not in dead))
 
 

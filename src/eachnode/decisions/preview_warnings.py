@@ -11,7 +11,7 @@ from eachnode.decisions.eligibility import Placement, judge
 from eachnode.decisions.explanation_views import NodeTold
 from eachnode.decisions.explanation_words import and_others
 from eachnode.decisions.rollout import BadBudget, budget, may_surge
-from eachnode.decisions.scheduling import Landscape, explain
+from eachnode.decisions.scheduling import Answer, Diagnosis, Landscape, Sacrifice, explain, place, preempt
 from eachnode.decisions.template import pod_body
 from eachnode.objects.daemonset import ON_DELETE, DaemonSet
 from eachnode.objects.node import Node
@@ -25,6 +25,15 @@ class Warned:
     sentence: str
     remedy: str
     nodes: tuple[str, ...] = ()
+    unplaced: bool = False  # They do not even get a node.
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Before which other pods those of the template go."""
+
+    priority: int = 0
+    preempts: str | None = None  # The preemption policy.
 
 
 def warnings(
@@ -34,6 +43,7 @@ def warnings(
     told: Mapping[str, NodeTold],
     landscape: Landscape | None,
     now: float,
+    rank: Rank = Rank(),
 ) -> list[Warned]:
     """Everything to think of; the landscape without the pods that are replaced, if room is to be looked at."""
     placement = Placement.of(changed.template)
@@ -46,10 +56,11 @@ def warnings(
                 "give the DaemonSet another name, or delete it with --cascade=orphan and create it anew",
             )
         )
-    found += _surge_with_host_ports(changed, wanted)
+    surging = tuple(_surge_with_host_ports(changed, wanted))
+    found += surging
     found += _nodes_not_ready(changed, wanted, told, now)
-    if landscape is not None:
-        found += _no_room(changed, wanted, landscape)
+    if landscape is not None and not surging:  # That the ports are taken is told already.
+        found += _no_room(changed, wanted, landscape, rank)
     return found
 
 
@@ -90,27 +101,68 @@ def _nodes_not_ready(
     )
 
 
-def _no_room(changed: DaemonSet, wanted: Iterable[str], landscape: Landscape) -> Iterable[Warned]:
-    """Nodes that have not enough for a pod of the changed template, by what they lack."""
+def _no_room(changed: DaemonSet, wanted: Iterable[str], landscape: Landscape, rank: Rank) -> Iterable[Warned]:
+    """Nodes that have not enough for a pod of the changed template: by what they lack, or by whom it displaces."""
     body = pod_body(changed, "preview")
-    short: dict[str, list[str]] = {}
-    examples: dict[str, str] = {}
+    short: dict[str, list[_Short]] = {}
+    displacing: dict[str, list[_Short]] = {}
     for node in wanted:
         if node not in landscape.rooms:
             continue
-        pod = msgspec.json.decode(body.on(node, "preview"), type=WorkloadPod)
+        pod = _ranked(msgspec.json.decode(body.on(node, "preview"), type=WorkloadPod), rank)
         (answer,) = explain(pod, landscape, (node,))
         if answer.objections:
-            what = ", ".join(reason for each in answer.objections for reason in each.reasons)
-            facts = "; ".join(fact.sentence for each in answer.objections for fact in each.facts)
-            short.setdefault(what, []).append(node)
-            examples.setdefault(what, f"{node}: {facts}" if facts else node)
-    for what, names in sorted(short.items()):
+            found = _Short(node, answer, _victims(pod, landscape))
+            (displacing if found.victims else short).setdefault(found.what, []).append(found)
+    for what, lacking in sorted(short.items()):
+        names = tuple(each.node for each in lacking)
         yield Warned(
-            f"no room on {and_others(names)} ({what}): {examples[what]}",
-            "ask for less, make room there, or give the pods a priority class that may displace others",
-            tuple(names),
+            f"no room on {and_others(names)} ({what}): {lacking[0].node}: {lacking[0].facts}",
+            "; ".join(lacking[0].remedies) or "make room there",
+            names,
+            unplaced=True,
         )
+    for what, lacking in sorted(displacing.items()):
+        victims = [f"{pod.metadata.key} (priority {pod.priority})" for pod in lacking[0].victims]
+        yield Warned(
+            f"room on {and_others([each.node for each in lacking])} ({what}) only in place of pods of lower priority: "
+            f"on {lacking[0].node} in place of {and_others(victims)}",
+            "ask for less, or make room there, if those pods are needed",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Short:
+    """A node that has not enough for a pod."""
+
+    node: str
+    answer: Answer
+    victims: tuple[WorkloadPod, ...]  # Who would make room, being of lower priority.
+
+    @property
+    def what(self) -> str:
+        return ", ".join(reason for each in self.answer.objections for reason in each.reasons)
+
+    @property
+    def facts(self) -> str:
+        return "; ".join(fact.sentence for each in self.answer.objections for fact in each.facts) or self.what
+
+    @property
+    def remedies(self) -> tuple[str, ...]:
+        facts = (fact for each in self.answer.objections for fact in each.facts)
+        return tuple(dict.fromkeys(fact.remedy for fact in facts if fact.remedy))
+
+
+def _ranked(pod: WorkloadPod, rank: Rank) -> WorkloadPod:
+    spec = msgspec.structs.replace(pod.spec, priority=rank.priority, preemption_policy=rank.preempts)
+    return msgspec.structs.replace(pod, spec=spec)
+
+
+def _victims(pod: WorkloadPod, landscape: Landscape) -> tuple[WorkloadPod, ...]:
+    """The pods that the scheduler would displace for this one; disruption budgets it may break, if it must."""
+    diagnosis = place(pod, landscape)
+    outcome = preempt(pod, landscape, diagnosis) if isinstance(diagnosis, Diagnosis) else None
+    return outcome.victims if isinstance(outcome, Sacrifice) else ()
 
 
 def _nodes(count: int) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from eachnode.cli.client_side_apply import LAST_APPLIED
 from eachnode.cli.failures import Failure
 from eachnode.cli.rollout.restart import RESTARTED_AT, restart_one
-from eachnode.cli.rollout.undo import LAST_APPLIED, roll_back
+from eachnode.cli.rollout.undo import roll_back
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS
 from tests.cli.golden import assert_golden
 from tests.cli.walks import image_of, walked

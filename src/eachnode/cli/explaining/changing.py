@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from eachnode.cli.client_side_apply import LAST_APPLIED, last_applied, without_dropped
 from eachnode.cli.errands import find
 from eachnode.cli.failures import Failure
 from eachnode.cli.manifests import Manifest, apply_manifest
@@ -24,7 +25,7 @@ from eachnode.objects.status import Forbidden, Invalid, NotFound
 
 Tree = dict[str, Any]
 
-_NOT_TOLD = (GENERATION_ANNOTATION, "kubectl.kubernetes.io/last-applied-configuration")
+_NOT_TOLD = (GENERATION_ANNOTATION, LAST_APPLIED)
 GUESSED = (
     "the server may not be asked (dry run is forbidden), so the change is laid over what is there: "
     "defaults may look like changes"
@@ -40,6 +41,7 @@ class Wanted:
     changes: tuple[Change, ...]
     tree: Tree  # After the change: what of the object its author decides.
     notes: tuple[str, ...] = ()
+    carried_out_by: str = ""  # Who wrote its status: the controller that looks after it.
 
     @property
     def is_change(self) -> bool:
@@ -55,11 +57,12 @@ async def from_manifest(door: Door, manifest: Manifest, namespace: str) -> Wante
     except NotFound:
         before = None
     try:
-        _, after = await apply_manifest(door, manifest, where, dry_run=True)
+        _, after = await apply_manifest(door, manifest, where, before=before, dry_run=True)
     except Forbidden as error:
         if _is_refused_for_good(error):
             raise
-        return _wanted(before, _guessed(before, {**manifest.tree, "metadata": _placed(manifest, where)}), (GUESSED,))
+        change = {**manifest.tree, "metadata": _placed(manifest, where)}
+        return _wanted(before, _guessed(before, change, last_applied(before) if before else None), (GUESSED,))
     except Invalid as error:
         raise _refused(error) from error
     return _wanted(before, after)
@@ -106,9 +109,15 @@ def _placed(manifest: Manifest, namespace: str) -> Tree:
 def _wanted(before: Document | None, after: Document, notes: tuple[str, ...] = ()) -> Wanted:
     old, new = (before.tree() if before is not None else {}), after.tree()
     found = changes(_told_of(old), _told_of(new)) if old else ()
-    return Wanted(
-        before.read(DaemonSet) if before is not None else None, after.read(DaemonSet), found, _bare(new), notes
-    )
+    was = before.read(DaemonSet) if before is not None else None
+    return Wanted(was, after.read(DaemonSet), found, _bare(new), notes, _writer_of_status(old))
+
+
+def _writer_of_status(tree: Tree) -> str:
+    """Who wrote the status last, as far as the managed fields tell."""
+    entries = (tree.get("metadata") or {}).get("managedFields") or ()
+    writers = [(each.get("time") or "", each["manager"]) for each in entries if each.get("subresource") == "status"]
+    return str(max(writers)[1]) if writers else ""
 
 
 def _bare(tree: Tree) -> Tree:
@@ -131,9 +140,9 @@ def _told_of(tree: Tree) -> Tree:
 # Without the server
 
 
-def _guessed(before: Document | None, change: Tree) -> Document:
+def _guessed(before: Document | None, change: Tree, last: Tree | None = None) -> Document:
     """The change laid over what is there; no pod can be current by its template generation any more."""
-    tree = overlaid(before.tree() if before is not None else {}, change)
+    tree = overlaid(without_dropped(before.tree() if before is not None else {}, last, change), change)
     if before is None or tree.get("spec", {}).get("template") != before.tree()["spec"]["template"]:
         (tree.get("metadata", {}).get("annotations") or {}).pop(GENERATION_ANNOTATION, None)
     return Document(msgspec.json.encode(tree))

@@ -15,13 +15,14 @@ from eachnode.client.door import Door
 from eachnode.decisions.explanation_views import NodeTold
 from eachnode.decisions.explanation_words import and_others
 from eachnode.decisions.preview import Before, NodeChange, Preview, preview
-from eachnode.decisions.preview_warnings import Warned, warnings
+from eachnode.decisions.preview_warnings import Rank, Warned, warnings
 from eachnode.decisions.rollout import may_surge
 from eachnode.decisions.scheduling import Landscape, survey
 from eachnode.decisions.template import pod_body
 from eachnode.objects.clock import Clock
 from eachnode.objects.daemonset import DaemonSet
-from eachnode.objects.resources import PODS
+from eachnode.objects.meta import Metadata
+from eachnode.objects.resources import PODS, PRIORITY_CLASSES
 from eachnode.objects.status import Forbidden
 from eachnode.objects.workload import Amounts, HostPort, WorkloadPod
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 SHOWN_WAVES = 5
 UNSEEN = "the pods of other namespaces may not be listed, so it is not known whether the nodes have room"
+BUILT_IN = "kube-controller-manager"
+OTHER_ORDER = f"{BUILT_IN} looks after it: it replaces as many at a time, in an order of its own"
 NAMED = 12
 
 
@@ -42,13 +45,19 @@ class Outlook:
     warnings: tuple[Warned, ...]
 
     @property
+    def _unplaced(self) -> int:
+        """How many of the created pods get no node."""
+        roomless = {node for warned in self.warnings if warned.unplaced for node in warned.nodes}
+        return sum(count for node, count in self.preview.creates_on.items() if node in roomless)
+
+    @property
     def calls(self) -> dict[str, int]:
         """How many requests to the API the change is followed by; writes of the status come on top."""
         return {
             "apply": int(self.wanted.is_change),
             "createPods": self.preview.creates,
             "deletePods": self.preview.deletes,
-            "bindPods": self.preview.creates,
+            "bindPods": self.preview.creates - self._unplaced,
             "writeRevisions": self.preview.revision_writes,
         }
 
@@ -69,21 +78,47 @@ async def look_ahead(door: Door, clock: Clock, wanted: Wanted) -> Outlook:
             landscape = await _landscape(door, wanted, told)
         except Forbidden:
             wanted = replace(wanted, notes=(*wanted.notes, UNSEEN))
-    warned = warnings(wanted.before, wanted.after, by_name, told, landscape, now)
+    rank = await _rank(door, wanted.after) if landscape is not None else Rank()
+    warned = warnings(wanted.before, wanted.after, by_name, told, landscape, now, rank)
+    if len(first.waves) > 1 and wanted.carried_out_by == BUILT_IN:
+        wanted = replace(wanted, notes=(*wanted.notes, OTHER_ORDER))
     hopeless = {node for each in warned for node in each.nodes}
     return Outlook(wanted, preview(before, wanted.after, now, hopeless) if hopeless else first, tuple(warned))
 
 
 def _room(daemonset: DaemonSet) -> tuple[Amounts, tuple[HostPort, ...]]:
-    pod = msgspec.json.decode(pod_body(daemonset, "preview").on("", "preview"), type=WorkloadPod)
+    pod = _pod(daemonset)
     return pod.requests, pod.host_ports
+
+
+def _pod(daemonset: DaemonSet) -> WorkloadPod:
+    return msgspec.json.decode(pod_body(daemonset, "preview").on("", "preview"), type=WorkloadPod)
 
 
 def _needs_room(wanted: Wanted, found: Preview) -> bool:
     """Whether pods come to nodes that had none, or need more than those before."""
     if wanted.before is None or found.gained:
         return True
-    return bool(found.creates) and _room(wanted.before) != _room(wanted.after)
+    doubled = may_surge(wanted.after.spec.update_strategy)  # Two pods at a time need the room of two.
+    return bool(found.creates) and (doubled or _room(wanted.before) != _room(wanted.after))
+
+
+class _PriorityClass(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    metadata: Metadata
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str | None = None
+
+
+async def _rank(door: Door, changed: DaemonSet) -> Rank:
+    """The priority that the server will give to pods of the template; none if that may not be known."""
+    name = _pod(changed).spec.priority_class_name
+    try:
+        known = [document.read(_PriorityClass) async for document in each(door, PRIORITY_CLASSES)]
+    except Forbidden:
+        return Rank()
+    meant = (found for found in known if (found.metadata.name == name if name else found.global_default))
+    return next((Rank(found.value, found.preemption_policy) for found in meant), Rank())
 
 
 async def _landscape(door: Door, wanted: Wanted, told: dict[str, NodeTold]) -> Landscape:

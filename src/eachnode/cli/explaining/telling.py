@@ -76,24 +76,34 @@ def _title(answer: Answer, colour: bool) -> str:
 
 
 def _members(group: Sequence[Answer]) -> Iterator[str]:
-    first = group[0]
-    if all(answer.because in (first.because, answer.summary) for answer in group):
+    alike: dict[str, list[Answer]] = {}
+    for answer in group:
+        alike.setdefault(answer.because, []).append(answer)
+    if len(alike) == 1:
         yield and_others([answer.node for answer in group], NAMED)
-        yield from _in_full(first)
+        yield from _in_full(group)
         return
-    for answer in group[:DETAILED]:
-        yield f"{answer.node}: {answer.because}"
-        yield from (f"  {line}" for reason in answer.reasons for line in _held(reason.holders))
-    if len(group) > DETAILED:
-        others = [answer.node for answer in group[DETAILED:]]
+    for because, answers in list(alike.items())[:DETAILED]:
+        yield f"{and_others([answer.node for answer in answers], NAMED)}: {because}"
+        yield from (f"  {line}" for line in _held_in(answers))
+    others = [answer.node for answers in list(alike.values())[DETAILED:] for answer in answers]
+    if others:
         yield f"likewise {and_others(others, NAMED)} (--node NODE tells of one of them, -o wide of each)"
 
 
-def _in_full(answer: Answer) -> Iterator[str]:
-    for reason in answer.reasons:
-        if reason.because not in answer.summary:
+def _in_full(group: Sequence[Answer]) -> Iterator[str]:
+    for place, reason in enumerate(group[0].reasons):
+        if reason.because not in group[0].summary:
             yield reason.because
-        yield from (f"  {line}" for line in _held(reason.holders))
+        yield from (f"  {line}" for line in _held_in(group, place))
+
+
+def _held_in(group: Sequence[Answer], place: int | None = None) -> Iterator[str]:
+    """Who holds what is missing on the first of these nodes; `place`: for one of its reasons, else for all."""
+    first = group[0]
+    where = f"on {first.node} " if len(group) > 1 else ""
+    for reason in first.reasons if place is None else first.reasons[place : place + 1]:
+        yield from (f"{where}{line}" for line in _held(reason.holders))
 
 
 def _held(holders: Sequence[Holder]) -> Iterator[str]:

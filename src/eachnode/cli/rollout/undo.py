@@ -10,8 +10,6 @@ from eachnode.cli.options import KubectlCommand, cluster_options, daemonset_argu
 from eachnode.cli.printing import tried
 from eachnode.client.door import Door
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-
 
 @click.command("undo", cls=KubectlCommand, short_help="Back to a template of before; the difference is shown first.")
 @daemonset_argument
@@ -45,7 +43,8 @@ async def roll_back(
     door: Door, name: str, namespace: str, number: int, dry_run: str, say: Callable[[str], None]
 ) -> None:
     """Send the revision's own data as the patch; nothing is sent when its template is the current one."""
-    from eachnode.cli.rollout.revisions import read_chronicle
+    from eachnode.cli.client_side_apply import LAST_APPLIED
+    from eachnode.cli.rollout.revisions import NO_CAUSE, read_chronicle
     from eachnode.cli.template_changes import changes
     from eachnode.client.door import PatchKind
     from eachnode.objects.resources import DAEMON_SETS
@@ -58,7 +57,8 @@ async def roll_back(
         return
     if LAST_APPLIED in (chronicle.daemonset.metadata.annotations or {}):
         say(f"warning: {told} was written by kubectl apply; the next apply of its file brings that template back")
-    say(f"{told} goes back to revision {recorded.number} ({recorded.cause}):")
+    why = f" ({recorded.cause})" if recorded.cause != NO_CAUSE else ""
+    say(f"{told} goes back to revision {recorded.number}{why}:")
     for change in changes(chronicle.daemonset.template_tree, recorded.template):
         say(f"  {change}")
     if dry_run != "client":

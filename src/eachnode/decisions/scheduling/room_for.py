@@ -56,8 +56,16 @@ def facts(pod: WorkloadPod, room: Room, landscape: Landscape) -> tuple[Fact, ...
             found.append(Fact(sentence, f"ask for less {name}, or use a larger node"))
         else:
             sentence = f"{asked} of {name} is asked for and {left} of {all_of_it} is free"
-            found.append(Fact(sentence, f"free {name} on the node, or ask for less", _holders(room, name)))
+            found.append(Fact(sentence, _remedy(pod, name, holders := _holders(room, name)), holders))
     return tuple(found)
+
+
+def _remedy(pod: WorkloadPod, resource: str, holders: tuple[Holder, ...]) -> str:
+    """What gets a pod the room that others have; pods of a higher priority displace those of a lower."""
+    rest = f"free {resource} on the node, or ask for less"
+    if not holders or pod.priority > holders[0].priority:
+        return rest
+    return f"free {resource} on the node, ask for less, or give the pod a priority above {holders[0].priority}"
 
 
 def _holders(room: Room, resource: str) -> tuple[Holder, ...]:
