@@ -128,3 +128,8 @@ def test_a_row_shows_name_status_and_age() -> None:
 
 def test_the_phase_can_be_selected() -> None:
     assert NAMESPACE.fields["status.phase"](created(NAMESPACE)) == "Active"
+
+
+def test_a_namespace_without_a_phase_is_active() -> None:
+    assert read(NAMESPACE, status={})["status"] == {"phase": "Active"}
+    assert read(NAMESPACE, status={"phase": "Terminating"})["status"] == {"phase": "Terminating"}

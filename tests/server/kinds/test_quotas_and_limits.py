@@ -10,7 +10,7 @@ from eachnode.server.kind import Tree
 from eachnode.server.kinds.limit_ranges import LIMIT_RANGE
 from eachnode.server.kinds.resource_quotas import RESOURCE_QUOTA
 
-from .judging import cells, created, faults, status_faults, update_faults, updated
+from .judging import CALL, cells, created, faults, status_faults, update_faults, updated
 
 EXISTS_ONLY = (
     "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, "
@@ -202,3 +202,22 @@ def test_defaults_of_containers_follow_from_the_bounds(limit: Tree, expected: Tr
 )
 def test_what_is_wrong_with_a_limit_range(limits: Any, expected: Any) -> None:
     assert faults(LIMIT_RANGE, spec={"limits": limits}) == expected
+
+
+def test_a_limit_range_without_a_name_gets_one_of_its_own() -> None:
+    names = set()
+    for uid in ("33333333-3333-3333-3333-333333333333", "44444444-4444-4444-4444-444444444444"):
+        tree: Tree = {"metadata": {"uid": uid}}
+        LIMIT_RANGE.prepare_create(tree, CALL)
+        names.add(tree["metadata"]["name"])
+    assert len(names) == 2
+    assert {len(name) for name in names} == {36}
+
+
+def test_a_resource_that_is_none_is_told_twice() -> None:
+    assert faults(LIMIT_RANGE, spec={"limits": [{"type": "Container", "max": {"x": "1"}, "default": {"x": "1"}}]})[
+        :2
+    ] == [
+        ("spec.limits[0].max[x]", 'Invalid value: "x": must be a standard resource type or fully qualified'),
+        ("spec.limits[0].max[x]", 'Invalid value: "x": must be a standard resource for containers'),
+    ]

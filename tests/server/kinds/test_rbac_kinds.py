@@ -62,6 +62,15 @@ def test_a_gathering_role_says_whom_it_gathers() -> None:
     assert found == [("aggregationRule.clusterRoleSelectors", f"Required value: {sentence}")]
 
 
+def test_a_selector_that_selects_nothing_sensible_is_told_as_a_whole_too() -> None:
+    selector = {"matchExpressions": [{"key": "a", "operator": "Sometimes"}]}
+    path = "aggregationRule.clusterRoleSelectors[0]"
+    assert faults(CLUSTER_ROLE, aggregationRule={"clusterRoleSelectors": [selector]}) == [
+        (f"{path}.matchExpressions[0].operator", 'Invalid value: "Sometimes": not a valid selector operator'),
+        (path, "Invalid value: null: invalid label selector."),
+    ]
+
+
 def test_a_role_without_rules_is_fine() -> None:
     assert faults(ROLE) == []
 

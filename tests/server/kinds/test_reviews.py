@@ -124,13 +124,32 @@ def test_may_they() -> None:
 
 
 @pytest.mark.parametrize(
+    ("part", "selector", "fault"),
+    [
+        ("fieldSelector", {}, "requirements: Required value: when spec.resourceAttributes.fieldSelector is specified"),
+        ("labelSelector", {"rawSelector": "a", "requirements": [{"key": "a", "operator": "Exists"}]},
+         'rawSelector: Invalid value: "a": may not specified at the same time as requirements'),
+        ("fieldSelector", {"requirements": [{"operator": "Unheard"}]},
+         "requirements[0].key: Required value: must be specified"),
+        ("fieldSelector", {"requirements": [{"key": "a", "operator": "In"}]},
+         "requirements[0].values: Required value: must be specified when `operator` is 'In' or 'NotIn'"),
+        ("labelSelector", {"requirements": [{"key": "a b", "operator": "Unheard"}]},
+         'requirements[0].key: Invalid value: "a b": name part must consist of'),
+    ],
+)  # fmt: skip
+def test_selectors_in_a_review_are_judged(part: str, selector: Tree, fault: str) -> None:
+    for resource in (reviews.SELF_SUBJECT_ACCESS_REVIEWS, reviews.SUBJECT_ACCESS_REVIEWS):
+        spec = {"user": "bob", "resourceAttributes": {**CREATE_PODS, part: selector}}
+        assert f"spec.resourceAttributes.{part}.{fault}" in refused(resource, spec)
+
+
+@pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({}, f'SelfSubjectAccessReview.authorization.k8s.io "" is invalid: spec: Invalid value: null: {ONE_OF_TWO}'),
+        ({}, f'.authorization.k8s.io "" is invalid: spec: Invalid value: null: {ONE_OF_TWO}'),
         (
             {"resourceAttributes": CREATE_PODS, "nonResourceAttributes": {"path": "/"}},
-            'SelfSubjectAccessReview.authorization.k8s.io "" is invalid: '
-            f'spec: Invalid value: {{"path":"/"}}: {ONE_OF_TWO}',
+            f'.authorization.k8s.io "" is invalid: spec: Invalid value: {{"path":"/"}}: {ONE_OF_TWO}',
         ),
     ],
 )

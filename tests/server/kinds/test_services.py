@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from eachnode.objects.formats import qualified_name
 from eachnode.server.kind import Tree
 from eachnode.server.kinds.addresses import validate_address, validate_range
 from eachnode.server.kinds.endpoints import ENDPOINTS
@@ -240,3 +241,74 @@ def test_addresses(text: str, problem: str | None) -> None:
 def test_ranges(text: str, problem: str | None) -> None:
     expected = [("p", f'Invalid value: "{text}": {problem}')] if problem else []
     assert listed(validate_range(text, "p")) == expected
+
+
+def warned(**spec: Any) -> list[str]:
+    return list(SERVICE.warn(created(SERVICE, spec={**WEB, **spec}), None))
+
+
+@pytest.mark.parametrize(
+    ("spec", "warnings"),
+    [
+        ({}, []),
+        (
+            {"externalIPs": ["1.2.3.4"]},
+            ["spec.externalIPs is deprecated and may no longer be implemented in some clusters"],
+        ),
+        (
+            {"trafficDistribution": "PreferClose"},
+            ['spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'],
+        ),
+        (
+            {
+                "clusterIP": "None",
+                "sessionAffinity": "ClientIP",
+                "externalIPs": ["1.2.3.4"],
+                "loadBalancerIP": "1.1.1.1",
+            },
+            [
+                "spec.loadBalancerIP is ignored for headless services",
+                "spec.externalIPs is ignored for headless services",
+                "spec.SessionAffinity is ignored for headless services",
+            ],
+        ),
+        ({"externalName": "a.b"}, ['spec.externalName is ignored when spec.type is not "ExternalName"']),
+        (
+            {"type": "ExternalName", "externalName": "a.b", "externalIPs": ["1.2.3.4"]},
+            ['spec.externalIPs is ignored when spec.type is "ExternalName"'],
+        ),
+        (
+            {"type": "LoadBalancer", "loadBalancerIP": "010.1.1.1", "loadBalancerSourceRanges": ["2001:DB8::/32"]},
+            [
+                'spec.loadBalancerIP: non-standard IP address "010.1.1.1" is invalid: use "10.1.1.1"',
+                'spec.loadBalancerSourceRanges[0]: IPv6 CIDR value "2001:DB8::/32" should be in RFC 5952 canonical '
+                'format ("2001:db8::/32")',
+            ],
+        ),
+    ],
+)
+def test_fields_that_mean_nothing_are_warned_of(spec: Tree, warnings: list[str]) -> None:
+    assert warned(**spec) == warnings
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"loadBalancerSourceRanges": [" 10.0.0.0/8 "]}, []),
+        ({"loadBalancerSourceRanges": ["10.0.0.1"]},
+         [("spec.LoadBalancerSourceRanges[0]",
+           'Invalid value: "10.0.0.1": must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]),
+        ({"loadBalancerClass": "a/b/c"},
+         [("spec.loadBalancerClass", f'Invalid value: "a/b/c": {qualified_name("a/b/c")[0]}')]),
+        ({"externalTrafficPolicy": "Local", "healthCheckNodePort": 70000},
+         [("spec.healthCheckNodePort", "Invalid value: 70000: must be between 1 and 65535, inclusive")]),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_load_balancer(fields: Tree, expected: Any) -> None:
+    assert faults(SERVICE, spec={**WEB, "type": "LoadBalancer", **fields}) == expected
+
+
+def test_an_address_is_of_the_family_that_is_named_for_it() -> None:
+    spec = {**WEB, "clusterIP": "::1", "ipFamilies": ["IPv4"]}
+    sentence = 'Invalid value: "::1": expected an IPv4 value as indicated by `ipFamilies[0]`'
+    assert faults(SERVICE, spec=spec) == [("spec.clusterIPs[0]", sentence)]

@@ -119,6 +119,12 @@ def test_value_and_policy_of_a_priority_class_stay() -> None:
     ]
 
 
+def test_an_update_of_a_priority_class_is_asked_only_what_must_stay() -> None:
+    old = created(PRIORITY_CLASS, value=5)
+    sentence = 'Invalid value: "Sometimes": field is immutable'
+    assert update_faults(PRIORITY_CLASS, old, value=5, preemptionPolicy="Sometimes") == [("preemptionPolicy", sentence)]
+
+
 def test_a_priority_class_may_become_the_default() -> None:
     assert update_faults(PRIORITY_CLASS, created(PRIORITY_CLASS, value=1), value=1, globalDefault=True) == []
 

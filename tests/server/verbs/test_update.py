@@ -11,7 +11,13 @@ import pytest
 from eachnode.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, EVENTS_V1, LEASES, NAMESPACES, NODES, PODS
 from eachnode.objects.status import BadRequest, Conflict, Invalid, NotFound
 from eachnode.server.api_server import ApiServer
-from eachnode.server.kind import Answer, Asked, Call, Hands, Subresource
+from eachnode.server.kind import Answer, Asked, Call, Hands, Kind, Subresource
+from eachnode.server.kinds.config_maps import CONFIG_MAP
+from eachnode.server.kinds.custom_resource_definitions import CUSTOM_RESOURCE_DEFINITION
+from eachnode.server.kinds.leases import LEASE
+from eachnode.server.kinds.nodes import NODE
+from eachnode.server.kinds.services import SERVICE
+from eachnode.server.verbs import refusals
 from tests.server.apis import HOME, Tree, add, body, names, open_api, pod_body, version_of
 
 JSON, MERGE = "application/json-patch+json", "application/merge-patch+json"
@@ -285,3 +291,13 @@ async def test_reactions_see_each_change_before_its_writer_is_answered() -> None
     await merge(api, "new", {"data": {"k": "v"}})
     await api.delete(CONFIG_MAPS, "new", HOME)
     assert seen[2:] == [(True, True), (True, False)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [(CONFIG_MAP, "/configmaps/ns/x"), (NODE, "/minions/ns/x"), (SERVICE, "/services/specs/ns/x"),
+     (LEASE, "/leases/ns/x"),
+     (CUSTOM_RESOURCE_DEFINITION, "/apiextensions.k8s.io/customresourcedefinitions/ns/x")],
+)  # fmt: skip
+def test_messages_tell_where_the_reference_would_keep_an_object(kind: Kind, key: str) -> None:
+    assert refusals.store_key(kind, "ns/x") == key

@@ -112,6 +112,9 @@ def _choose_families(tree: Tree, spec: Tree) -> None:
         elsewhere = ((index, family) for index, family in enumerate(families) if family != "IPv4")
         for index, family in elsewhere:
             errors.append(invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster"))
+        asked = spec.get("clusterIPs") or []
+        for index in (index for index, ip in enumerate(asked) if ":" in ip and not families):
+            errors.append(invalid(f"spec.clusterIPs[{index}]", asked, "IPv6 is not configured on this cluster"))
     if errors:
         raise refusal(SERVICES, tree["metadata"].get("name", ""), errors)
     families = families or ["IPv4"]

@@ -20,14 +20,12 @@ from eachnode.objects.status import Details, Forbidden
 from eachnode.server.field_errors import FieldError, invalid
 from eachnode.server.kind import Alias, Call, Column, Kind, Tree
 from eachnode.server.kinds import json_paths
-from eachnode.server.kinds.name_rules import dns_subdomain
+from eachnode.server.kinds.name_rules import dns_subdomain, domainless_finalizer
 from eachnode.server.kinds.rows import AGE, NAME, age_of, name_of
 from eachnode.server.schema.structural import Schema, Structure, fill_in, prune
 
 Errors = Iterator[FieldError]
 Row = Callable[[Tree, float], list[Any]]
-
-_STANDARD_FINALIZERS = ("orphan", "foregroundDeletion", "kubernetes")
 
 
 def served_kinds(definition: Tree) -> list[Kind]:
@@ -159,7 +157,7 @@ class _Rules:
         for finalizer in sorted(set(new["metadata"].get("finalizers") or ()) - set(known)):
             for problem in qualified_name(finalizer):
                 yield f'metadata.finalizers: "{finalizer}": {problem}'
-            if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            if domainless_finalizer(finalizer):
                 how = " including a path (/)" if "." in finalizer else ""
                 yield (
                     f'metadata.finalizers: "{finalizer}": prefer a domain-qualified finalizer name{how} '

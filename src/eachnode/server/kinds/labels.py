@@ -43,7 +43,7 @@ def validate_label_selector(
         return
     yield from validate_labels(selector.get("matchLabels"), f"{path}.matchLabels")
     for index, requirement in enumerate(selector.get("matchExpressions", ())):
-        yield from _requirement(requirement, f"{path}.matchExpressions[{index}]", any_values)
+        yield from validate_label_requirement(requirement, f"{path}.matchExpressions[{index}]", any_values=any_values)
 
 
 def has_invalid_values(selector: Mapping[str, Any] | None) -> bool:
@@ -52,7 +52,20 @@ def has_invalid_values(selector: Mapping[str, Any] | None) -> bool:
     return any(label_value(value) for requirement in expressions for value in requirement.get("values", ()))
 
 
-def _requirement(requirement: Mapping[str, Any], path: str, any_values: bool) -> Iterator[FieldError]:
+def validate_label_requirement(
+    requirement: Mapping[str, Any], path: str, *, any_values: bool = False, any_operator: bool = False
+) -> Iterator[FieldError]:
+    """One expression of a selector; `any_operator` spares operators that are not known."""
+    yield from validate_operator(requirement, path, any_operator=any_operator)
+    yield from validate_label_key(requirement.get("key", ""), f"{path}.key")
+    if not any_values:
+        for index, value in enumerate(requirement.get("values", ())):
+            for problem in label_value(value):
+                yield invalid(f"{path}.values[{index}]", value, problem)
+
+
+def validate_operator(requirement: Mapping[str, Any], path: str, *, any_operator: bool = False) -> Iterator[FieldError]:
+    """The operator of an expression, and whether it has values just where it needs them."""
     operator = requirement.get("operator", "")
     values = requirement.get("values", ())
     if operator in ("In", "NotIn"):
@@ -61,10 +74,5 @@ def _requirement(requirement: Mapping[str, Any], path: str, any_values: bool) ->
     elif operator in ("Exists", "DoesNotExist"):
         if values:
             yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    else:
+    elif not any_operator:
         yield invalid(f"{path}.operator", operator, "not a valid selector operator")
-    yield from validate_label_key(requirement.get("key", ""), f"{path}.key")
-    if not any_values:
-        for index, value in enumerate(values):
-            for problem in label_value(value):
-                yield invalid(f"{path}.values[{index}]", value, problem)

@@ -1,15 +1,16 @@
-"""Limit ranges: bounds and defaults for what single pods and containers ask for. They are stored, not applied."""
+"""Limit ranges: bounds and defaults for what single pods and containers ask for. Admission applies them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
+from uuid import UUID, uuid5
 
 from eachnode.objects.formats import qualified_name
 from eachnode.objects.quantities import nano
 from eachnode.objects.resources import LIMIT_RANGES
 from eachnode.server.field_errors import FieldError, duplicate, forbidden, invalid, required
-from eachnode.server.kind import Kind, Tree
+from eachnode.server.kind import Call, Kind, Tree
 from eachnode.server.kinds import name_rules
 from eachnode.server.kinds.resource_names import (
     is_overcommit_allowed,
@@ -20,6 +21,12 @@ from eachnode.server.kinds.rows import at
 
 _TYPES = ("Pod", "Container", "PersistentVolumeClaim")
 _ONE = 10**9
+
+
+def _prepare_create(tree: Tree, _call: Call) -> None:
+    """One without a name is called by its uid's like."""
+    if not tree["metadata"].get("name"):
+        tree["metadata"]["name"] = str(uuid5(UUID(tree["metadata"]["uid"]), LIMIT_RANGES.plural))
 
 
 def _default(tree: Tree) -> None:
@@ -153,6 +160,7 @@ LIMIT_RANGE = Kind(
     definition="io.k8s.api.core.v1.LimitRange",
     short_names=("limits",),
     default=_default,
+    prepare_create=_prepare_create,
     validate=_validate,
     validate_name=name_rules.dns_subdomain,
     create_on_update=True,

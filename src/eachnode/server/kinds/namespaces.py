@@ -24,6 +24,8 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 
 def _default(tree: Tree) -> None:
     metadata = tree["metadata"]
+    status = tree.setdefault("status", {})
+    status["phase"] = status.get("phase") or "Active"
     if name := metadata.get("name"):
         metadata.setdefault("labels", {})[NAME_LABEL] = name
 

@@ -74,6 +74,7 @@ PRIORITY_CLASS = Kind(
     prepare_create=_prepare_create,
     validate=_validate,
     validate_update=_validate_update,
+    whole_update=True,
     validate_name=name_rules.dns_subdomain,
     columns=(
         NAME,

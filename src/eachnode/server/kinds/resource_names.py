@@ -64,10 +64,7 @@ def validate_quota_name(name: str, path: str) -> Iterator[FieldError]:
 
 def validate_container_name(name: str, path: str) -> Iterator[FieldError]:
     """A resource that containers may ask for."""
-    errors = tuple(validate_resource_name(name, path))
-    yield from errors
-    if errors:
-        return
+    yield from validate_resource_name(name, path)
     if "/" not in name:
         if name not in _CONTAINER and not is_huge_page(name):
             yield invalid(path, name, "must be a standard resource for containers")

@@ -6,14 +6,16 @@ Whoever knows callers and their rights (the HTTP front) stands behind them as an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace as with_fields
 from typing import Any, Protocol
 
 from eachnode.objects.clock import timestamp
 from eachnode.objects.document import Document
 from eachnode.objects.resources import Resource
 from eachnode.objects.status import BadRequest
-from eachnode.server.field_errors import FieldError, invalid, refusal
+from eachnode.server.field_errors import FieldError, invalid, refusal, required
 from eachnode.server.kind import Answer, Asked, Call, Caller, Hands, Kind, Subresource, Tree
+from eachnode.server.kinds.labels import validate_label_requirement, validate_operator
 from eachnode.server.schema import decode_as, encode
 
 AUTHORIZATION = "authorization.k8s.io"
@@ -117,12 +119,15 @@ def _asked_kind(resource: Resource, package: str, respond: Responder) -> Kind:
 
 
 def _self_access(authority: Authority, tree: Tree, call: Call) -> Tree:
-    _require(SELF_SUBJECT_ACCESS_REVIEWS, [*_wrong_deed(tree["spec"]), *_wrong_metadata(tree)])
+    _require(
+        SELF_SUBJECT_ACCESS_REVIEWS,
+        [*_wrong_deed(tree["spec"]), *_wrong_selectors(tree["spec"]), *_wrong_metadata(tree)],
+    )
     return _judged(authority, tree, call.caller)
 
 
 def _access(authority: Authority, tree: Tree) -> Tree:
-    _require(SUBJECT_ACCESS_REVIEWS, [*_wrong_deed(tree["spec"]), *_no_subject(tree["spec"]), *_wrong_metadata(tree)])
+    _require(SUBJECT_ACCESS_REVIEWS, [*_wrong_question(tree["spec"]), *_wrong_metadata(tree)])
     return _judged(authority, tree, _subject(tree["spec"]))
 
 
@@ -130,7 +135,7 @@ def _local_access(authority: Authority, tree: Tree, asked: Asked) -> Tree:
     spec, about = tree["spec"], tree["metadata"]
     if about.setdefault("namespace", asked.namespace) != asked.namespace:
         raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
-    _require(LOCAL_SUBJECT_ACCESS_REVIEWS, [*_wrong_deed(spec), *_no_subject(spec), *_elsewhere(tree)])
+    _require(LOCAL_SUBJECT_ACCESS_REVIEWS, [*_wrong_question(spec), *_elsewhere(tree)])
     return _judged(authority, tree, _subject(spec))
 
 
@@ -146,9 +151,41 @@ def _elsewhere(tree: Tree) -> Iterator[FieldError]:
         yield invalid("spec.nonResourceAttributes", spec["nonResourceAttributes"], "disallowed on this kind of request")
 
 
+def _wrong_question(spec: Tree) -> Iterator[FieldError]:
+    """What is asked of whom."""
+    yield from _wrong_deed(spec)
+    yield from _no_subject(spec)
+    yield from _wrong_selectors(spec)
+
+
 def _wrong_deed(spec: Tree) -> Iterator[FieldError]:
     if (spec.get("resourceAttributes") is None) == (spec.get("nonResourceAttributes") is None):
         yield invalid("spec", spec.get("nonResourceAttributes"), _ONE_OF_TWO)
+
+
+def _wrong_selectors(spec: Tree) -> Iterator[FieldError]:
+    """The selectors by which a list may be narrowed down: requirements or their text, and not both."""
+    for part in ("fieldSelector", "labelSelector"):
+        selector, path = (spec.get("resourceAttributes") or {}).get(part), f"spec.resourceAttributes.{part}"
+        if selector is None:
+            continue
+        raw, requirements = selector.get("rawSelector", ""), selector.get("requirements") or ()
+        if raw and requirements:
+            yield invalid(f"{path}.rawSelector", raw, "may not specified at the same time as requirements")
+        if not raw and not requirements:
+            yield required(f"{path}.requirements", f"when {path} is specified, requirements or rawSelector is required")
+        for index, requirement in enumerate(requirements):
+            yield from _wrong_requirement(requirement, f"{path}.requirements[{index}]", part == "labelSelector")
+
+
+def _wrong_requirement(requirement: Tree, path: str, is_label: bool) -> Iterator[FieldError]:
+    """Clients may know operators that the server does not."""
+    if is_label:
+        yield from validate_label_requirement(requirement, path, any_operator=True)
+        return
+    if not requirement.get("key"):
+        yield required(f"{path}.key", "must be specified")
+    yield from validate_operator(requirement, path, any_operator=True)
 
 
 def _no_subject(spec: Tree) -> Iterator[FieldError]:
@@ -163,7 +200,8 @@ def _wrong_metadata(tree: Tree) -> Iterator[FieldError]:
 
 def _require(resource: Resource, errors: list[FieldError]) -> None:
     if errors:
-        raise refusal(resource, "", errors)
+        # The reference leaves out which of the reviews it is.
+        raise refusal(with_fields(resource, kind=""), "", errors)
 
 
 def _judged(authority: Authority, tree: Tree, subject: Caller) -> Tree:

@@ -60,7 +60,10 @@ def _validate_aggregation(tree: Tree, *, any_values: bool) -> Iterator[FieldErro
     if not selectors:
         yield required(_SELECTORS, "at least one clusterRoleSelector required if aggregationRule is non-nil")
     for index, selector in enumerate(selectors or ()):
-        yield from validate_label_selector(selector, f"{_SELECTORS}[{index}]", any_values=any_values)
+        path = f"{_SELECTORS}[{index}]"
+        yield from validate_label_selector(selector, path, any_values=any_values)
+        if any(validate_label_selector(selector, path)):
+            yield invalid(path, None, "invalid label selector.")
 
 
 ROLE = Kind(

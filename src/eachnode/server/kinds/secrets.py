@@ -6,18 +6,21 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from eachnode.objects.resources import SECRETS
 from eachnode.server.field_errors import FieldError, invalid, required, too_long
 from eachnode.server.kind import Column, Kind, Tree
 from eachnode.server.kinds import name_rules
+from eachnode.server.kinds.certificates import key_pair_problem
 from eachnode.server.kinds.config_maps import DATA_LIMIT, decoded_size, validate_keys, validate_seal
 from eachnode.server.kinds.rows import AGE, NAME, age_of, name_of
+from eachnode.server.schema import json_text
+from eachnode.server.schema.canonical_form import mismatch
+from eachnode.server.schema.json_text import NotJson
 
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 _REDACTED = "<secret contents redacted>"
-_REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {"kubernetes.io/tls": ("tls.crt", "tls.key")}
+_TLS = "kubernetes.io/tls"
+_REQUIRED_KEYS: Mapping[str, tuple[str, ...]] = {_TLS: ("tls.crt", "tls.key")}
 _JSON_KEYS: Mapping[str, str] = {
     "kubernetes.io/dockercfg": ".dockercfg",
     "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
@@ -60,15 +63,27 @@ def _validate_json(data: Mapping[str, str], key: str) -> Iterator[FieldError]:
         yield required(path)
         return
     try:
-        msgspec.json.decode(base64.b64decode(data[key]), type=dict[str, Any])
-    except msgspec.DecodeError as error:
+        tree = json_text.read(base64.b64decode(data[key]))
+    except NotJson as error:
         yield invalid(path, _REDACTED, str(error))
+        return
+    if not isinstance(tree, dict | None):
+        yield invalid(path, _REDACTED, mismatch(tree, "map[string]interface {}", None))
 
 
 def _validate_update(new: Tree, old: Tree) -> Iterator[FieldError]:
     if new.get("type") != old.get("type"):
         yield invalid("type", new.get("type", ""), "field is immutable")
     yield from validate_seal(new, old, ("data",))
+
+
+def _warn(new: Tree, _old: Tree | None) -> Iterator[str]:
+    """A key that is not the certificate's, or no such thing at all."""
+    if new.get("type") == _TLS:
+        data = new.get("data", {})
+        certificate, key = (base64.b64decode(data.get(name, "")) for name in _REQUIRED_KEYS[_TLS])
+        if problem := key_pair_problem(certificate, key):
+            yield problem
 
 
 def _row(tree: Tree, now: float) -> list[Any]:
@@ -89,6 +104,7 @@ SECRET = Kind(
         Column("Data", description="How many entries it holds."),
         AGE,
     ),
+    warn=_warn,
     row=_row,
     fields={"type": lambda tree: str(tree.get("type", ""))},
 )

@@ -17,11 +17,12 @@ from eachnode.server.field_errors import (
 )
 from eachnode.server.kind import ALL_VERBS, Call, Column, Kind, Tree
 from eachnode.server.kinds import name_rules
-from eachnode.server.kinds.addresses import validate_address
+from eachnode.server.kinds.addresses import validate_address, validate_range
 from eachnode.server.kinds.endpoints import PROTOCOLS, validate_reachable
 from eachnode.server.kinds.labels import validate_labels
 from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, at, name_of
 from eachnode.server.kinds.service_updates import drop_unneeded, is_external, needs_health_port
+from eachnode.server.kinds.service_warnings import warn
 
 HEADLESS = "None"
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -111,6 +112,7 @@ def _validate(tree: Tree) -> Iterator[FieldError]:
     if spec["type"] not in TYPES:
         yield not_supported("spec.type", spec["type"], TYPES)
     yield from _validate_port_sets(spec)
+    yield from _validate_balancer(spec)
     yield from _validate_policies(spec)
 
 
@@ -176,7 +178,15 @@ def validate_addresses(spec: Tree) -> Iterator[FieldError]:
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in _FAMILY_POLICIES:
         yield not_supported("spec.ipFamilyPolicy", policy, _FAMILY_POLICIES)
-    yield from _validate_cluster_ips(several)
+    wrong = list(_validate_cluster_ips(several))
+    yield from wrong
+    for index, (ip, family) in enumerate(
+        zip(several, families, strict=False) if not wrong and not is_headless(spec) else ()
+    ):
+        if (":" in ip) != (family == "IPv6"):
+            yield invalid(
+                f"spec.clusterIPs[{index}]", ip, f"expected an {family} value as indicated by `ipFamilies[{index}]`"
+            )
 
 
 def _validate_cluster_ips(several: list[str]) -> Iterator[FieldError]:
@@ -219,14 +229,23 @@ def _port_as_internal(protocol: str, number: int) -> dict[str, Any]:
     return {"Name": "", "Protocol": protocol, "AppProtocol": None, "Port": number, "TargetPort": 0, "NodePort": 0}
 
 
+def _validate_balancer(spec: Tree) -> Iterator[FieldError]:
+    """What only a load balancer has."""
+    is_balancer, elsewhere = spec["type"] == "LoadBalancer", "may only be used when `type` is 'LoadBalancer'"
+    ranges, chosen = spec.get("loadBalancerSourceRanges") or (), spec.get("loadBalancerClass")
+    if ranges and not is_balancer:
+        yield forbidden("spec.LoadBalancerSourceRanges", elsewhere)
+    for index, text in enumerate(ranges):
+        yield from validate_range(text.strip(), f"spec.LoadBalancerSourceRanges[{index}]")
+    if "allocateLoadBalancerNodePorts" in spec and not is_balancer:
+        yield forbidden("spec.allocateLoadBalancerNodePorts", elsewhere)
+    if chosen is not None and not is_balancer:
+        yield forbidden("spec.loadBalancerClass", elsewhere)
+    for problem in qualified_name(chosen) if chosen is not None and is_balancer else ():
+        yield invalid("spec.loadBalancerClass", chosen, problem)
+
+
 def _validate_policies(spec: Tree) -> Iterator[FieldError]:
-    if spec["type"] != "LoadBalancer":
-        if spec.get("loadBalancerSourceRanges"):
-            yield forbidden("spec.LoadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")
-        if "allocateLoadBalancerNodePorts" in spec:
-            yield forbidden("spec.allocateLoadBalancerNodePorts", "may only be used when `type` is 'LoadBalancer'")
-        if spec.get("loadBalancerClass"):
-            yield forbidden("spec.loadBalancerClass", "may only be used when `type` is 'LoadBalancer'")
     external = spec.get("externalTrafficPolicy", "")
     if external and not is_external(spec):
         yield invalid("spec.externalTrafficPolicy", external, "may only be set for externally-accessible services")
@@ -236,6 +255,8 @@ def _validate_policies(spec: Tree) -> Iterator[FieldError]:
     if health and not needs_health_port(spec):
         sentence = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
         yield invalid("spec.healthCheckNodePort", health, sentence)
+    for problem in port_number(health) if needs_health_port(spec) and health else ():
+        yield invalid("spec.healthCheckNodePort", health, problem)
     internal = spec.get("internalTrafficPolicy")
     if internal is not None and internal not in _INTERNAL:
         yield not_supported("spec.internalTrafficPolicy", internal, _INTERNAL)
@@ -331,6 +352,7 @@ SERVICE = Kind(
         Column("Selector", priority=1, description="The labels of the pods behind it."),
     ),
     row=_row,
+    warn=warn,
     fields={
         "spec.clusterIP": lambda tree: str(at(tree, "spec", "clusterIP", missing="")),
         "spec.type": lambda tree: str(at(tree, "spec", "type", missing="")),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from eachnode.objects.resources import Resource
+from eachnode.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from eachnode.objects.status import AlreadyExists, BadRequest, Conflict, Details, MethodNotAllowed, NotFound
+from eachnode.server.kind import Kind
 
+_OLD_NAMES = {"nodes": "minions", "services": "services/specs", "endpoints": "services/endpoints"}
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
@@ -45,6 +47,14 @@ def conflict(resource: Resource, name: str, reason: str, *, kind: str = "") -> C
         f'Operation cannot be fulfilled on {qualified} "{name}": {reason}',
         details=Details(name=name, group=resource.group, kind=called),
     )
+
+
+def store_key(kind: Kind, path: str) -> str:
+    """Where the reference's store keeps an object, which some of its messages tell: some kinds under old names."""
+    resource = kind.resource
+    if not kind.definition or resource == CUSTOM_RESOURCE_DEFINITIONS:
+        return f"/{resource.group}/{resource.plural}/{path}"
+    return f"/{_OLD_NAMES.get(resource.qualified, resource.plural)}/{path}"
 
 
 def wrong_namespace() -> BadRequest:

@@ -108,7 +108,7 @@ def _check_uid(served: Served, about: Tree, old: Stored, call: Call) -> None:
     if said and said != old.uid:
         base = "" if call.dry_run else "/registry"  # A trial does not get as far as the storage, which adds this.
         reason = (
-            f"StorageError: invalid object, Code: 4, Key: {base}/{served.resource.plural}/{old.path}, "
+            f"StorageError: invalid object, Code: 4, Key: {base}{refusals.store_key(served.kind, old.path)}, "
             f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {said}, "
             f"UID in object meta: {old.uid}"
         )
