@@ -310,6 +310,13 @@ async def test_a_quota_tells_what_is_used_and_a_budget_what_may_go() -> None:
             return bool(quota.get("used") == {"pods": "2"} and budget.get("disruptionsAllowed") == 1)
 
         await cluster.until(told)
+        await cluster.patch(RESOURCE_QUOTAS, "q", {"spec": {"hard": {"pods": None, "configmaps": "9"}}})
+
+        async def forgot() -> bool:
+            status = (await cluster.get(RESOURCE_QUOTAS, "q") or {})["status"]
+            return bool(status == {"hard": {"configmaps": "9"}, "used": {"configmaps": "1"}})
+
+        await cluster.until(forgot)
         eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p", "namespace": "default"}}
         await cluster.door.create(PODS, msgspec.json.encode(eviction), "default", name="p", subresource="eviction")
         late = msgspec.json.encode({**eviction, "metadata": {"name": "q", "namespace": "default"}})

@@ -16,6 +16,7 @@ from eachnode.objects.resources import (
     SERVICES,
     Resource,
 )
+from eachnode.objects.status import Forbidden
 from eachnode.server.admission.refusals import name_before_generation
 
 from .world import World, fresh_world
@@ -152,6 +153,15 @@ async def test_the_priority_outlives_an_update_that_leaves_it_out() -> None:
     await world.create(PODS, "ns", spec=SPEC)
     changed = await world.merge(PODS, "x", "ns", {"spec": {"priority": None, "preemptionPolicy": None}})
     assert changed["spec"]["priority"] == 0
+
+
+async def test_the_classes_of_the_system_cannot_be_deleted() -> None:
+    world = await fresh_world()
+    for name in ("system-node-critical", "system-cluster-critical"):
+        with pytest.raises(Forbidden, match="this is a system priority class and cannot be deleted"):
+            await world.delete(PRIORITY_CLASSES, name)
+    await world.create(PRIORITY_CLASSES, metadata={"name": "mine"}, value=1)
+    await world.delete(PRIORITY_CLASSES, "mine")
 
 
 async def test_there_is_one_default_class() -> None:

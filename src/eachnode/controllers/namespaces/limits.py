@@ -119,8 +119,7 @@ class Limits:
     ) -> None:
         if all(before.get(name) == value for name, value in after.items()) and not before.keys() - after.keys():
             return
-        gone = dict.fromkeys(before.keys() - after.keys())
-        body = {"metadata": {"resourceVersion": metadata.resource_version}, "status": {**after, **gone}}
+        body = {"metadata": {"resourceVersion": metadata.resource_version}, "status": _patch(before, after)}
         try:
             encoded = msgspec.json.encode(body)
             await self._door.patch(
@@ -128,3 +127,12 @@ class Limits:
             )
         except NotFound:
             return
+
+
+def _patch(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The merge patch that leaves nothing of `before` that is not in `after`, at any depth."""
+    patch: dict[str, Any] = dict.fromkeys(before.keys() - after.keys())
+    for name, value in after.items():
+        was = before.get(name)
+        patch[name] = _patch(was, value) if isinstance(was, dict) and isinstance(value, dict) else value
+    return patch

@@ -13,9 +13,9 @@ from eachnode.server.admission.limit_ranges import LimitCheck, LimitDefaults
 from eachnode.server.admission.namespace_lifecycle import NamespaceLifecycle
 from eachnode.server.admission.new_node_taint import NewNodeTaint
 from eachnode.server.admission.pod_priority import PodPriority
+from eachnode.server.admission.priority_classes import SingleDefaultClass, SystemClassesStay
 from eachnode.server.admission.quota_check import QuotaCheck
 from eachnode.server.admission.service_addresses import ServiceAddresses
-from eachnode.server.admission.single_default_class import SingleDefaultClass
 from eachnode.server.kind import Call, Kind, Reader, Tree
 
 
@@ -34,6 +34,7 @@ def default_admission() -> tuple[Admission, ...]:
         LimitDefaults(),
         NewNodeTaint(),
         PodPriority(),
+        SystemClassesStay(),
         DefaultTolerations(),
         ServiceAddresses(),
     )

@@ -39,7 +39,7 @@ def evict(hands: Hands, call: Call, asked: Asked) -> Answer:
         budgets = [item for item in hands.list(POD_DISRUPTION_BUDGETS, asked.namespace) if selects(item, pod)]
         if len(budgets) > 1:
             refusal = Status(status="Failure", message=_TOO_MANY_BUDGETS, code=500)
-            return Answer(Document(encode(refusal.tree())), 201)
+            return Answer(Document(encode(refusal.tree())), 500)
         for budget in budgets:
             _spend(hands, call, budget, pod)
     _delete(hands, call, asked, options)
