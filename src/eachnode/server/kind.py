@@ -49,6 +49,8 @@ class Call:
     dry_run: bool = False
     force: bool = False
     warnings: list[str] = field(default_factory=list)
+    # (holder, key, list or map) of what the body gives empty, and the tree does not hold.
+    emptied: list[tuple[Tree, str, Any]] = field(default_factory=list)
 
 
 class Reader(Protocol):
@@ -182,6 +184,7 @@ class Kind:
     prepare_status: Callable[[Tree, Tree, Call], None] = nothing  # (new, old): the spec is not yours.
     validate: Callable[[Tree], Iterable[FieldError]] = no_errors
     validate_update: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old), besides validate
+    tells_empty: bool = False  # For validation, a list or map that was given empty is not one that is absent.
     whole_update: bool = False  # validate_update says everything, in its own order; validate is for creation only.
     validate_status: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old)
     # (name, is a prefix) → everything wrong with it; None: a DNS subdomain is wanted.

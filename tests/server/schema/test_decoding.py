@@ -103,6 +103,11 @@ UNRECOGNIZED = "the object provided is unrecognized (must be of type Pod): "
         ),
         (b'{"apiVersion":"a/b/c"}', UNRECOGNIZED + 'unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c"})'),
         (
+            b'{"apiVersion":false}',
+            UNRECOGNIZED + "couldn't get version/kind; json parse error: "
+            'json: cannot unmarshal bool into Go struct field .apiVersion of type string ({"apiVersion":false})',
+        ),
+        (
             b'{"kind":5}',
             UNRECOGNIZED + "couldn't get version/kind; json parse error: "
             'json: cannot unmarshal number into Go struct field .kind of type string ({"kind":5})',

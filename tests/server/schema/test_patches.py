@@ -15,7 +15,7 @@ from eachnode.server.kind import Kind
 from eachnode.server.schema import JSON, MERGE, STRATEGIC, languages, patched
 from eachnode.server.schema.json_patch import DoesNotApply, patch_json
 from eachnode.server.schema.merge_patch import patch_merge
-from tests.server.schema.calls import NODE, POD, Tree, a_call, custom, read
+from tests.server.schema.calls import DAEMON_SET, NODE, POD, Tree, a_call, custom, read
 
 
 def op(name: str, path: str, **more: Any) -> Tree:
@@ -163,6 +163,8 @@ def change(kind: Kind, body: Any, language: str, strict: Any = "Warn") -> tuple[
         ),
         ({"spec": {"taints": 5}}, STRATEGIC, Invalid, "cannot restore slice from int64"),
         ({"spec": {"podCIDR": 5}}, STRATEGIC, Invalid, "cannot convert int64 to string"),
+        ({"spec": {"podCIDR": 1 << 63}}, STRATEGIC, Invalid, "unrecognized type: string"),
+        ({"spec": 1 << 63}, STRATEGIC, Invalid, "cannot restore struct from: float64"),
         ({"spec": 5}, STRATEGIC, Invalid, "cannot restore struct from: int64"),
         ({"metadata": {"labels": 5}}, STRATEGIC, Invalid, "cannot restore map from int64"),
         (
@@ -209,3 +211,13 @@ def test_custom_kinds_know_no_strategic_merge() -> None:
     assert STRATEGIC in languages(POD)
     with pytest.raises(UnsupportedMediaType):
         change(widget, {}, STRATEGIC)
+
+
+@pytest.mark.parametrize(
+    ("given_number", "kept"),
+    [(5.0, 5), ((1 << 32) + 7, 7), (1 << 31, -(1 << 31)), (-(1 << 31) - 1, (1 << 31) - 1), (1 << 63, None)],
+)
+def test_a_strategic_merge_cuts_numbers_to_their_size(given_number: float, kept: int | None) -> None:
+    body = json.dumps({"spec": {"minReadySeconds": given_number}}).encode()
+    made = patched(DAEMON_SET, read(DAEMON_SET, {"metadata": {"name": "d"}, "spec": {}}), body, STRATEGIC, a_call())
+    assert made["spec"].get("minReadySeconds") == kept

@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from eachnode.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, EVENTS_V1, LEASES, NAMESPACES, NODES, PODS
+from eachnode.objects.resources import (
+    CONFIG_MAPS,
+    CONTROLLER_REVISIONS,
+    DAEMON_SETS,
+    EVENTS_V1,
+    LEASES,
+    NAMESPACES,
+    NODES,
+    PODS,
+)
 from eachnode.objects.status import BadRequest, Conflict, Invalid, NotFound
 from eachnode.server.api_server import ApiServer
 from eachnode.server.kind import Answer, Asked, Call, Hands, Kind, Subresource
@@ -45,6 +54,36 @@ async def test_a_writer_who_saw_an_older_version_is_refused() -> None:
     )
     with pytest.raises(Conflict):
         await merge(api, "a", {"metadata": {"resourceVersion": old["metadata"]["resourceVersion"]}, "data": {"k": "2"}})
+
+
+async def test_a_patch_that_moves_an_object_is_refused_for_its_namespace_first() -> None:
+    api = open_api()
+    await add(api, "a")
+    with pytest.raises(BadRequest) as refused:
+        await merge(api, "a", {"metadata": {"name": "b", "namespace": "elsewhere"}})
+    assert refused.value.message == (
+        "the namespace of the provided object does not match the namespace sent on the request"
+    )
+
+
+async def test_what_a_pod_is_given_empty_is_shown_as_empty_and_not_kept() -> None:
+    api = open_api()
+    await api.create(PODS, pod_body("p"), HOME)
+    with pytest.raises(Invalid) as refused:
+        await api.patch(PODS, "p", b'{"spec":{"hostname":"h","volumes":[]}}', MERGE, HOME)
+    assert '\n- "Volumes": null,\n+ "Volumes": [],\n' in refused.value.message
+    document = await api.patch(PODS, "p", b'{"spec":{"volumes":[],"nodeSelector":{}}}', MERGE, HOME)
+    assert not {"volumes", "nodeSelector"} & document.tree()["spec"].keys()
+
+
+async def test_a_template_whose_labels_are_empty_is_told_from_one_without_labels() -> None:
+    api = open_api()
+    template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    for labels, shown in (({}, "{}"), (None, "null")):
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": labels}, **template}}
+        with pytest.raises(Invalid) as refused:
+            await add(api, "d", resource=DAEMON_SETS, spec=spec)
+        assert f"spec.template.metadata.labels: Invalid value: {shown}: `selector` does not" in refused.value.message
 
 
 async def test_of_two_who_update_the_same_version_at_once_one_is_refused() -> None:

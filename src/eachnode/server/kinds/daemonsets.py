@@ -155,13 +155,13 @@ def _validate_selector(spec: Tree, *, any_values: bool) -> Errors:
     selector = spec.get("selector")
     errors = list(validate_label_selector(selector, "spec.selector", any_values=any_values))
     yield from errors
-    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    labels = (spec["template"].get("metadata") or {}).get("labels")
     parsed = None if selector is None else msgspec.convert(selector, LabelSelector)
     # A selector that cannot be understood is refused for that alone; one that is missing selects nothing.
     understood = not errors and not has_invalid_values(selector)
-    if parsed is None or (understood and not parsed.matches(labels)):
+    if parsed is None or (understood and not parsed.matches(labels or {})):
         sentence = "`selector` does not match template `labels`"
-        yield invalid("spec.template.metadata.labels", labels or None, sentence)
+        yield invalid("spec.template.metadata.labels", labels, sentence)
     if parsed is not None and parsed.empty:
         yield invalid("spec.selector", {}, "empty selector is invalid for daemonset")
 
@@ -272,6 +272,7 @@ DAEMON_SETS_KIND = Kind(
     prepare_status=_prepare_status,
     validate=_validate,
     validate_update=_validate_update,
+    tells_empty=True,
     whole_update=True,
     validate_status=_validate_status,
     validate_name=name_rules.dns_subdomain,

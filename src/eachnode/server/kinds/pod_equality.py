@@ -8,10 +8,12 @@ from eachnode.objects.quantities import nano
 
 _OF_AMOUNTS = frozenset(("limits", "requests", "overhead"))
 _AMOUNTS = frozenset(("divisor", "sizeLimit"))
+_MAPS = _OF_AMOUNTS | {"annotations", "labels", "matchLabels", "nodeSelector", "options", "userAnnotations"}
+_MAPS |= {"volumeAttributes"}
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two parts of specs mean the same; a list that is empty is one that is absent, an empty object is not."""
+    """Whether two parts of specs mean the same; an empty list or map is an absent one, an empty object is not."""
     return one == other or _same(one, other, is_amount=False)
 
 
@@ -30,10 +32,10 @@ def _same(one: Any, other: Any, *, is_amount: bool) -> bool:
 def _same_field(one: Any, other: Any, key: str, is_amount: bool) -> bool:
     if one == other and type(one) is type(other):
         return True
-    if _is_no_list(one) and _is_no_list(other):
+    if _is_nothing(one, key) and _is_nothing(other, key):
         return True
     return _same(one, other, is_amount=is_amount or key in _OF_AMOUNTS or key in _AMOUNTS)
 
 
-def _is_no_list(value: Any) -> bool:
-    return value is None or value == []
+def _is_nothing(value: Any, key: str) -> bool:
+    return value is None or value == [] or (value == {} and key in _MAPS)

@@ -39,7 +39,7 @@ def validate_claim_template(template: Tree, path: str) -> Errors:
     yield from validate_annotations(metadata.get("annotations"), f"{path}.metadata.annotations")
     yield from validate_labels(metadata.get("labels"), f"{path}.metadata.labels")
     for name in _METADATA_FIELDS:
-        if metadata.get(name):
+        if metadata.get(name) not in (None, ""):
             shown = {"uid": "uID"}.get(name, name)
             yield forbidden(f"{path}.metadata.{shown}", "cannot be set")
     yield from _validate_claim(template.get("spec") or {}, f"{path}.spec")

@@ -113,7 +113,7 @@ def validate_ephemeral_containers(path: str, pod: PodContext) -> Errors:
         if target and target not in lasting:
             yield not_found(f"{place}.targetContainerName", target)
         for field in _NOT_EPHEMERAL:
-            if container.get(field) not in (None, {}, []):
+            if container.get(field) not in (None, {}):
                 yield forbidden(f"{place}.{field}", "cannot be set for an Ephemeral Container")
         for mount, mount_path in fields.each(container, "volumeMounts", place):
             for field in ("subPath", "subPathExpr"):

@@ -109,6 +109,7 @@ PODS_KIND = Kind(
     prepare_status=prepare_status,
     validate=SoundPods().validate,
     validate_update=validate_pod_update,
+    tells_empty=True,
     whole_update=True,
     validate_status=validate_pod_status,
     validate_name=name_rules.dns_subdomain,

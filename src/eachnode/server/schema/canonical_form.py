@@ -30,6 +30,7 @@ _GO_KINDS = {str: "string", bool: "bool", int: "int64", float: "float64", list: 
 _GO_NUMBERS = ("int32", "int64", "float64")  # Only where a number was wanted does Go say which one it found.
 _NOTHING = object()
 
+_COLLECTIONS = (Sort.LIST, Sort.MAP)
 _STRING, _INTEGER, _STRUCT = Sort.STRING, Sort.INTEGER, Sort.STRUCT
 
 
@@ -40,12 +41,13 @@ class Unreadable(ValueError):
 class Reading:
     """What one pass came across."""
 
-    __slots__ = ("careful", "converts", "keys", "strict", "wrong")
+    __slots__ = ("careful", "converts", "emptied", "keys", "strict", "wrong")
 
     def __init__(self, *, careful: bool = False, converts: bool = False) -> None:
         self.careful = careful  # The tree was read with care, and is full of its marks.
         self.converts = converts  # The tree comes from a strategic merge: Go converts it, in other words for errors.
         self.keys = 0  # Of all objects together, to tell whether some stood there twice.
+        self.emptied: list[tuple[Tree, str, Any]] = []  # (holder, key, the list or map that was given empty)
         self.strict: list[str] = []  # Unknown and repeated fields.
         self.wrong: str | None = None  # The first value of a wrong type.
 
@@ -112,7 +114,7 @@ def mismatch(value: Any, go: str, place: Place | None) -> str:
 
 def _inconvertible(value: Any, wanted: Shape) -> str:
     """The words of Go's conversion from an untyped tree."""
-    found = "float64" if _is_beyond_int64(value) else _GO_KINDS.get(type(value), "map")
+    found = "float64" if go_values.is_beyond_int64(value) else _GO_KINDS.get(type(value), "map")
     if wanted.sort is Sort.STRUCT:
         return f"cannot restore struct from: {found}"
     if wanted.sort in (Sort.LIST, Sort.BYTES):
@@ -122,10 +124,6 @@ def _inconvertible(value: Any, wanted: Shape) -> str:
     if (wanted.sort, found) in ((Sort.STRING, "int64"), (Sort.INTEGER, "int64"), (Sort.INTEGER, "float64")):
         return f"cannot convert {found} to {wanted.go}"
     return f"unrecognized type: {'string' if wanted.sort is Sort.STRING else wanted.go}"
-
-
-def _is_beyond_int64(value: Any) -> bool:
-    return isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
 
 
 def _literal(number: Any) -> str:
@@ -149,12 +147,9 @@ def _struct(wanted: Shape, tree: Tree, place: Place | None, reading: Reading) ->
         kind: Any = value.__class__
         if value is None:
             dropped.append(key)
-        elif kind is field.plain:
-            if not value:
-                if field.drops_empty:
-                    dropped.append(key)
-            elif sort is _INTEGER and not -field.shape.bound <= value < field.shape.bound:
-                reading.mistyped(value, field.shape, (place, field))
+        elif kind is field.plain and (sort is not _INTEGER or -field.shape.bound <= value < field.shape.bound):
+            if not value and field.drops_empty:
+                dropped.append(key)
         elif sort is _STRUCT and isinstance(value, dict):
             _struct(field.shape, value, (place, field), reading)
         elif _read_field(tree, key, field, place, reading):
@@ -187,6 +182,8 @@ def _read_field(tree: Tree, key: str, field: Field, place: Place | None, reading
     if made is _NOTHING:
         return False  # It stays as it is, for whoever tells what was wrong.
     if not made and made is not False and _is_dropped(made, field):
+        if made is not None and field.sort in _COLLECTIONS:
+            reading.emptied.append((tree, key, made))
         return True
     if made is not value:
         tree[key] = made
@@ -282,8 +279,8 @@ def _string(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
 
 
 def _integer(wanted: Shape, value: Any, place: Place, reading: Reading) -> Any:
-    if reading.converts and isinstance(value, float) and value.is_integer():
-        value = int(value)
+    if reading.converts:
+        value = go_values.converted(value, wanted.bound)
     if value.__class__ is int and -wanted.bound <= value < wanted.bound:
         return value
     return _mistyped(wanted, value, place, reading)

@@ -84,6 +84,7 @@ def conform_patched(kind: Kind, tree: Tree, call: Call, *, converts: bool = Fals
     if kind.structure is None and not converts:
         check_kind(kind.resource, tree)
     tree = kind.structure.conform(tree, reading) if kind.structure else conform(shape(kind.definition), tree, reading)
+    call.emptied = reading.emptied
     complaints = sorted(reading.strict) if converts else reading.strict
     if complaints and call.field_validation == "Strict":
         raise StrictComplaints(complaints)
@@ -103,6 +104,7 @@ def _conform(resource: Resource, conform: Conform, tree: Any, raw: bytes, call: 
             made = conform(json_text.read_with_care(raw) or {}, reading)
     except Unreadable as refusal:
         raise _cannot_be_handled(resource, tree, _exact(refusal, conform, raw) if is_json else str(refusal)) from None
+    call.emptied = reading.emptied
     complaints = reading.strict if is_json else [*repeats, *_unknown(reading)]
     if complaints and call.field_validation == "Strict":
         raise _cannot_be_handled(resource, tree, str(StrictComplaints(complaints)))
@@ -139,11 +141,11 @@ def _check_name(resource: Resource, tree: Any, raw: bytes, whole_name_needed: bo
     if not isinstance(tree, dict):
         parse_error = "couldn't get version/kind; json parse error: "
         raise _unrecognized(resource, parse_error + mismatch(tree, _HEAD, None), raw)
-    version, kind = tree.get("apiVersion") or "", tree.get("kind") or ""
-    for key, value in (("apiVersion", version), ("kind", kind)):
-        if not isinstance(value, str):
+    for key in ("apiVersion", "kind"):
+        if not isinstance(value := tree.get(key), (str, type(None))):
             wrong = mismatch(value, "string", None).replace("Go value", f"Go struct field .{key}")
             raise _unrecognized(resource, f"couldn't get version/kind; json parse error: {wrong}", raw)
+    version, kind = tree.get("apiVersion") or "", tree.get("kind") or ""
     if version.count("/") > 1:
         raise _unrecognized(resource, f"unexpected GroupVersion string: {version}", raw)
     if whole_name_needed and not kind:

@@ -1,4 +1,4 @@
-"""Scalars that Go reads in its own way: moments and binary data. Wrong ones raise ValueError in Go's words."""
+"""Scalars that Go reads in its own way: moments, binary data, numbers. Wrong ones raise ValueError in Go's words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import base64
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Any
 
+_INT64 = 1 << 63
 _PLAIN_TIME = re.compile(
     r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z", re.ASCII
 )
@@ -28,6 +30,19 @@ _TIME_PARTS = (
     (r"[0-9]{2}", "05"),
 )
 _ZONE = r"Z|[+-][0-9]{2}:[0-9]{2}"
+
+
+def is_beyond_int64(value: Any) -> bool:
+    """Whether a whole number is one that Go's untyped trees hold as a fraction."""
+    return isinstance(value, int) and not -_INT64 <= value < _INT64
+
+
+def converted(value: Any, bound: int) -> Any:
+    """A whole number as Go converts it to a type of this size, cutting its upper bits off; anything else as it is."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or value % 1:
+        return value
+    whole = int(value) if -_INT64 <= value < _INT64 else -_INT64
+    return (whole + bound) % (2 * bound) - bound
 
 
 @lru_cache(maxsize=4096)

@@ -27,7 +27,10 @@ _WORDS: dict[str, Any] = {
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
-_NOT_IN_JSON = {sign + word for word in (".inf", ".Inf", ".INF") for sign in ("", "+", "-")} | {".nan", ".NaN", ".NAN"}
+_NOT_IN_JSON = {
+    **{sign + word: (sign or "+") + "Inf" for word in (".inf", ".Inf", ".INF") for sign in ("", "+", "-")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), "NaN"),
+}
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?", re.ASCII)
@@ -35,6 +38,10 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?", re.ASCII)
 
 class NotYaml(ValueError):
     """The text is not YAML, or holds what JSON cannot; the message says so in the reference's words."""
+
+
+class NoJsonValue(NotYaml):
+    """One value of a text that is YAML cannot be in JSON; that is told once the text was read to its end."""
 
 
 def read(raw: bytes) -> Any:
@@ -83,19 +90,23 @@ class _Builder:
         self.anchors: dict[str, Any] = {}
         self.added = 0
         self.depth = 0
+        self.refused: NoJsonValue | None = None
 
     def document(self) -> Any:
         for event in self.events:
             if isinstance(event, (yaml.StreamStartEvent, yaml.DocumentStartEvent)):
                 continue
-            return None if isinstance(event, yaml.StreamEndEvent) else self._node(event)
+            tree = None if isinstance(event, yaml.StreamEndEvent) else self._node(event)
+            if self.refused is not None:
+                raise self.refused
+            return tree
         return None
 
     def _node(self, event: Any) -> Any:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
         if isinstance(event, yaml.ScalarEvent):
-            value = _scalar(event)
+            value = self._value(event)
         else:
             self.depth += 1
             if self.depth > DEEPEST:
@@ -105,6 +116,13 @@ class _Builder:
         if event.anchor is not None:
             self.anchors[event.anchor] = value
         return value
+
+    def _value(self, event: Any) -> Any:
+        try:
+            return _scalar(event)
+        except NoJsonValue as refusal:
+            self.refused = self.refused or refusal
+            return None
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self.anchors:
@@ -201,13 +219,18 @@ def _plain(text: str) -> Any:
     if not (text[0].isdigit() or text[0] in "+-."):
         return text
     if text in _NOT_IN_JSON:
-        raise NotYaml(f"json: unsupported value: {text}")
+        raise NoJsonValue(f"json: unsupported value: {_NOT_IN_JSON[text]}")
     digits = text.replace("_", "")
     if _DATE.fullmatch(text):
         return text
     if _INTEGER.fullmatch(digits):
         return _integer(digits)
-    return float(digits) if _FLOAT.fullmatch(digits) and len(digits) < 400 else text
+    return _fraction(float(digits)) if _FLOAT.fullmatch(digits) and len(digits) < 400 else text
+
+
+def _fraction(value: float) -> int | float:
+    """A number as JSON has it: without an exponent and a fraction, if it is whole and not huge."""
+    return int(value) if value.is_integer() and abs(value) < 1e21 else value
 
 
 def _integer(digits: str) -> int | float:

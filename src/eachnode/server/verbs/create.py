@@ -12,7 +12,7 @@ from eachnode.server.schema import decode
 from eachnode.server.verbatim import keep_text
 from eachnode.server.verbs import metadata, refusals
 from eachnode.server.verbs.registry import Registry, Served, admit, judge
-from eachnode.server.verbs.shaping import track
+from eachnode.server.verbs.shaping import as_given, track
 from eachnode.server.verbs.writing import put
 
 _LONGEST_BASE = 58  # Of a generated name: five letters follow, and 63 is the most that fits everywhere.
@@ -58,7 +58,8 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree) -> None:
     kind = served.kind
     admit(registry, kind, tree, None, call)
     kind.prepare_create(tree, call)
-    errors = [*metadata.validate(tree["metadata"], kind), *kind.validate(tree)]
+    with as_given(kind, call):
+        errors = [*metadata.validate(tree["metadata"], kind), *kind.validate(tree)]
     if errors:
         raise refusal(served.judged_as, tree["metadata"].get("name", ""), errors)
     judge(registry, kind, tree, None, call)

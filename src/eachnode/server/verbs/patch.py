@@ -31,6 +31,7 @@ def patch(
         raise refusals.not_found(served.resource, name)
     before = as_it_was(served, old)
     tree = patched(served.kind, served.outward(old.document.tree()), body, language, call)
+    metadata.settle_namespace(tree["metadata"], served, old.namespace)
     check_name(tree["metadata"].get("name", ""), name)
     track(served.kind, tree, before, call, subresource)
     return replace(registry, call, served, tree, before, old, subresource)

@@ -15,7 +15,7 @@ from eachnode.server.verbatim import keep_text
 from eachnode.server.verbs import metadata, refusals
 from eachnode.server.verbs.create import create_tree
 from eachnode.server.verbs.registry import Registry, Served, admit, judge
-from eachnode.server.verbs.shaping import keep_times, track
+from eachnode.server.verbs.shaping import as_given, keep_times, track
 from eachnode.server.verbs.writing import put, show, take_away, unchanged
 
 
@@ -135,10 +135,11 @@ def _shape(registry: Registry, call: Call, served: Served, tree: Tree, before: T
     if not subresource:
         admit(registry, kind, tree, before, call)
     rules.prepare(tree, before, call)
-    errors = [*metadata.validate_update(tree["metadata"], before["metadata"], kind)]
-    if not subresource and not kind.whole_update:
-        errors += kind.validate(tree)
-    errors += rules.validate(tree, before)
+    with as_given(kind, call):
+        errors = [*metadata.validate_update(tree["metadata"], before["metadata"], kind)]
+        if not subresource and not kind.whole_update:
+            errors += kind.validate(tree)
+        errors += rules.validate(tree, before)
     if errors:
         raise refusal(served.judged_as, tree["metadata"]["name"], errors)
     if not subresource:
