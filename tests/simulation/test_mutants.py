@@ -38,6 +38,7 @@ def daemon(**fields: Any) -> dict[str, Any]:
 
 
 ROLLOUT = scene(daemon(), COMPLETE, UPDATE, COMPLETE)
+ALL_AT_ONCE = scene(daemon(maxUnavailable="100%"), COMPLETE, UPDATE, COMPLETE)
 LONG_GOODBYE = scene(
     daemon(container={"lifecycle": {"preStop": {"sleep": {"seconds": 20}}}}), COMPLETE, UPDATE, COMPLETE
 )
@@ -186,7 +187,7 @@ CAUGHT: list[tuple[str, Mutant, Scenario]] = [
     ("BudgetIsKept", spends_too_much, ROLLOUT),
     ("SurgeIsKept", surges_too_much, SURGE),
     ("NoSecondPod", looks_away, ROLLOUT),
-    ("NothingTwice", forgets_deletions, ROLLOUT),
+    ("NothingTwice", forgets_deletions, ALL_AT_ONCE),
     ("NoPodWhereRefused", minds_no_taints, TAINTED),
     ("ObservedIsNotAhead", reports_ahead, ROLLOUT),
     ("DoneIsDone", rejoices_early, ROLLOUT),

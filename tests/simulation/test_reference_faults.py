@@ -14,7 +14,7 @@ from eachnode.client.intercepting import Call
 from eachnode.runtime import leader
 from eachnode.simulation.run import Outcome, simulate
 from eachnode.simulation.scenario import Scenario
-from tests.simulation.scenes import scenario, scene, told
+from tests.simulation.scenes import rules, scenario, scene, told
 
 COMPLETE = {"expect": {"complete": True}, "within": "5m"}
 
@@ -120,4 +120,4 @@ def test_of_two_that_believe_to_lead_one_is_silent(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(leader.LeaderElection, "_keep_renewing", never_ends)
     monkeypatch.setattr(leader._Fenced, "request", passes)
-    assert doubles(simulate(two, 1))
+    assert "NoSecondPod" in rules(simulate(two, 1))

@@ -285,6 +285,32 @@ async def test_a_pod_that_was_just_moved_to_the_current_revision_is_not_replaced
         assert [tree["metadata"]["name"] for tree in await play.revisions()] == ["d-twin"]
 
 
+@pytest.mark.behaviour(45, 164)
+async def test_a_template_that_changes_during_an_adoption_is_not_reported_before_it_is_recorded() -> None:
+    async with stage("n1") as play:
+        await play.controller()
+        await play.daemonset()
+        await play.until_serving(1)
+        reported: list[tuple[int, int]] = []
+
+        async def change_amid(call: Call) -> None:
+            if call.verb == "patch" and call.resource is PODS:
+                play.door.interfere = None
+                await play.set_image("i:2")
+                await play.settle(0.1)
+
+        async def note(call: Call) -> None:
+            if call.resource is DAEMON_SETS and call.writes:
+                reported.append(((await play.status())["observedGeneration"], len(await play.revisions())))
+
+        play.door.interfere, play.door.afterwards = change_amid, note
+        await play.pod("orphan", "n1", labels=MINE)
+        await play.settle()
+        assert play.door.interfere is None
+        await play.until_serving(1)
+        assert {revisions for generation, revisions in reported if generation == 2} == {2}
+
+
 @pytest.mark.behaviour(100, 120)
 async def test_revisions_are_adopted_and_released_by_the_same_rules() -> None:
     async with stage("n1") as play:

@@ -16,7 +16,6 @@ import msgspec
 from eachnode.client.door import Door, PatchKind
 from eachnode.controllers.daemonset.charge import Charge
 from eachnode.controllers.daemonset.failures import Failure, combined
-from eachnode.objects.document import Document
 from eachnode.objects.meta import Key, Metadata, MetadataOnly
 from eachnode.objects.pod import Pod
 from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, PODS, Resource
@@ -24,8 +23,11 @@ from eachnode.objects.revision import ControllerRevision
 from eachnode.objects.status import ApiError, Conflict, Invalid, NotFound, Unreachable
 
 
-async def claim(charge: Charge, door: Door) -> None:
-    """Adopt and release whatever has to be, pods and revisions; raises when something could not be."""
+async def claim(charge: Charge, door: Door) -> bool:
+    """Adopt and release whatever has to be, pods and revisions; answers whether anything was.
+
+    Raises when something could not be.
+    """
     for_release = [
         *((CONTROLLER_REVISIONS, metadata) for metadata in _sorted(charge.strange_revisions)),
         *((PODS, metadata) for metadata in _sorted(charge.strange_pods)),
@@ -35,28 +37,30 @@ async def claim(charge: Charge, door: Door) -> None:
         *((PODS, metadata) for metadata in _sorted(charge.orphan_pods)),
     ]
     failures: list[Failure] = []
-    for resource, metadata in for_release:
-        await _guarded(_release(charge, door, resource, metadata), failures)
+    claimed = [await _guarded(_release(charge, door, *each), failures) for each in for_release]
     if for_adoption:
         await _guarded(_still_ours(charge, door), failures)
         if not failures:
-            for resource, metadata in for_adoption:
-                await _guarded(_adopt(charge, door, resource, metadata), failures)
+            claimed += [await _guarded(_adopt(charge, door, *each), failures) for each in for_adoption]
     if failures:
         raise combined(failures)
+    return any(claimed)
 
 
 def _sorted(things: Mapping[Key, Pod] | Mapping[Key, ControllerRevision]) -> list[Metadata]:
     return sorted((thing.metadata for thing in things.values()), key=lambda metadata: metadata.name)
 
 
-async def _guarded(write: Awaitable[None], failures: list[Failure]) -> None:
+async def _guarded(call: Awaitable[None], failures: list[Failure]) -> bool:
+    """Whether it went well; what did not is added to the failures, unless nothing is left to claim."""
     try:
-        await write
+        await call
     except NotFound:
-        pass  # It is gone: nothing is left to claim.
+        return False
     except (ApiError, Unreachable) as error:
         failures.append(error)
+        return False
+    return True
 
 
 async def _still_ours(charge: Charge, door: Door) -> None:
@@ -74,16 +78,17 @@ async def _still_ours(charge: Charge, door: Door) -> None:
 
 async def _adopt(charge: Charge, door: Door, resource: Resource, metadata: Metadata) -> None:
     reference = charge.daemonset.owner_reference.tree()
-    document = await _patch(door, resource, metadata, {"ownerReferences": [reference], "uid": metadata.uid})
-    charge.versions.wrote(resource.plural, document.read(MetadataOnly).metadata.resource_version)
+    await _patch(charge, door, resource, metadata, reference)
 
 
 async def _release(charge: Charge, door: Door, resource: Resource, metadata: Metadata) -> None:
-    reference = {"$patch": "delete", "uid": charge.uid}
     with suppress(Invalid):  # A namesake, or released already: either way it is not ours.
-        await _patch(door, resource, metadata, {"ownerReferences": [reference], "uid": metadata.uid})
+        await _patch(charge, door, resource, metadata, {"$patch": "delete", "uid": charge.uid})
 
 
-async def _patch(door: Door, resource: Resource, metadata: Metadata, changes: dict[str, Any]) -> Document:
-    body = msgspec.json.encode({"metadata": changes})
-    return await door.patch(resource, metadata.name, body, PatchKind.STRATEGIC, metadata.namespace)
+async def _patch(
+    charge: Charge, door: Door, resource: Resource, metadata: Metadata, reference: Mapping[str, Any]
+) -> None:
+    body = msgspec.json.encode({"metadata": {"ownerReferences": [reference], "uid": metadata.uid}})
+    document = await door.patch(resource, metadata.name, body, PatchKind.STRATEGIC, metadata.namespace)
+    charge.versions.wrote(resource.plural, document.read(MetadataOnly).metadata.resource_version)

@@ -58,7 +58,7 @@ class Reconciler:
         if charge is None or not self._may_be_processed(charge):
             return None
         try:
-            wake_at = self._put_off(charge) or await self._pass(charge)
+            wake_at = self._put_off(charge) or await self._claim(charge) or await self._pass(charge)
         except Exception:
             self._wake_in_time(charge)
             raise
@@ -103,12 +103,13 @@ class Reconciler:
         log.warning("%s: left alone, because %s", charge.key, problem)
         self._carrier.tell(charge, Notice("Warning", "Malformed", f"Left alone, because {problem}"))
 
+    async def _claim(self, charge: Charge) -> float:
+        """Adopt and release; answers when to go on if anything was: whoever does not know of it makes another."""
+        return (self._put_off(charge) or self._clock.now()) if await claim(charge, self._door) else 0.0
+
     async def _pass(self, charge: Charge) -> float:
         daemonset, fleet = charge.daemonset, charge.fleet  # The world may move on while we write.
         assert fleet is not None  # There is no problem with its spec.
-        await claim(charge, self._door)
-        if later := self._put_off(charge):
-            return later  # Whoever does not know of what was adopted makes another of it.
         history = await self._settled_history(charge, daemonset, fleet)
         if later := self._put_off(charge):
             return later  # A pod that was moved to the current revision looks outdated until then.
