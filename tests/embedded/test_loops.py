@@ -324,6 +324,36 @@ async def test_a_quota_tells_what_is_used_and_a_budget_what_may_go() -> None:
             await cluster.door.create(PODS, late, "default", name="q", subresource="eviction")
 
 
+async def test_a_rebooted_node_says_so_and_its_pods_start_once_more_at_once() -> None:
+    async with world(nodes=1, without=NO_CONTROLLER) as cluster:
+        await cluster.create(PODS, pod("p", nodeName="node-1"))
+
+        async def restarts() -> list[int]:
+            statuses = (await cluster.get(PODS, "p") or {})["status"].get("containerStatuses", [])
+            return [status["restartCount"] for status in statuses if status["ready"]]
+
+        async def runs() -> bool:
+            return await restarts() == [0]
+
+        async def boot() -> str:
+            return str((await cluster.get(NODES, "node-1") or {})["status"].get("nodeInfo", {}).get("bootID"))
+
+        await cluster.until(runs)
+        before = await boot()
+        await cluster.patch(NODES, "node-1", {"metadata": {"annotations": {"eachnode.dev/rebooted": "now"}}})
+
+        async def restarted() -> bool:
+            return await restarts() == [1]
+
+        async def boots_anew() -> bool:
+            return await boot() != before
+
+        await cluster.until(restarted, within=1)
+        await cluster.until(boots_anew, within=12)
+        told = [each["message"] for each in await cluster.all(EVENTS, fields="reason=Rebooted")]
+        assert told == [f"Node node-1 has been rebooted, boot id: {await boot()}"]
+
+
 async def test_mishaps_befall_nodes_as_the_file_says() -> None:
     silence = {"name": "node-1 is silent", "do": "stop", "when": {"nodes": ["node-1"]}, "after": "10s", "for": "70s"}
     reboot = {"name": "node-2 reboots", "do": "reboot", "when": {"nodes": ["node-2"]}, "after": "10s"}

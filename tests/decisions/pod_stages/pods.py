@@ -47,7 +47,8 @@ def walk(*states: PodState | Outcome, **spec: Any) -> dict[str, Any]:
         change = status_after(pod(status, **spec), outcome, place)
         known = {each["type"]: each for each in status.get("conditions", [])}
         for each in change["conditions"]:
-            known[each["type"]] = {**known.get(each["type"], {}), **each}
+            merged = {**known.get(each["type"], {}), **each}
+            known[each["type"]] = {key: value for key, value in merged.items() if value is not None}
         status = {**status, **change, "conditions": list(known.values())}
         place = LATER
     return status

@@ -102,6 +102,21 @@ def test_a_crash_leaves_sidecars_running() -> None:
     assert condition(status, "Initialized")[0] == "True"
 
 
+def test_a_reboot_starts_everything_once_more_without_a_pause() -> None:
+    lost = Outcome(PodState.INTERRUPTED, 255, "Unknown")
+    spec: dict[str, Any] = {"initContainers": [INIT, SIDECAR]}
+    down = walk(PodState.READY, lost, **spec)
+    assert down["phase"] == "Running"
+    assert state_of(pod(down, **spec)) is PodState.INTERRUPTED
+    up = walk(PodState.READY, lost, PodState.READY, **spec)
+    assert containers(up)["c"]["restartCount"] == 1
+    assert containers(up)["c"]["lastState"]["terminated"]["exitCode"] == 255
+    init = containers(up, "initContainerStatuses")
+    assert (init["side"]["restartCount"], init["init"]["restartCount"]) == (1, 0)
+    again = walk(PodState.READY, lost, PodState.STARTED, PodState.READY, **spec)
+    assert containers(again)["c"]["restartCount"] == 1
+
+
 def test_a_pod_that_is_over_says_how_it_ended_and_how_often_it_had_been_started() -> None:
     over = Outcome(PodState.OVER, 7, "Error", "gone", "Failed")
     status = walk(PodState.READY, PodState.CRASHED, PodState.CRASH_BACK_OFF, PodState.STARTED, over)

@@ -7,6 +7,7 @@ import heapq
 import logging
 from collections.abc import Mapping
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 import msgspec
 
@@ -35,6 +36,12 @@ HEALTHY = (
 def is_stopped(node: SimulatedNode) -> bool:
     """Whether the node plays dead."""
     return (node.metadata.annotations or {}).get(STOPPED) == "true"
+
+
+def boot_id(node: SimulatedNode) -> str:
+    """What changes with each start of the node."""
+    rebooted = (node.metadata.annotations or {}).get(REBOOTED)
+    return node.metadata.uid if rebooted is None else str(uuid5(NAMESPACE_OID, f"{node.metadata.uid} {rebooted}"))
 
 
 def _is_doubted(node: SimulatedNode) -> bool:
@@ -68,6 +75,11 @@ class Heartbeats:
             self._beating[name] = 0.0
             heapq.heappush(self._due, (self._clock.now(), name))
             self._more.set()
+
+    def tell_all(self, name: str) -> None:
+        """Have the node's whole status told with its next beat."""
+        if name in self._beating:
+            self._beating[name] = 0.0
 
     async def run(self) -> None:
         """Beat until cancelled."""
@@ -160,7 +172,7 @@ def status_patch(node: SimulatedNode, address: str, now: str) -> dict[str, Any]:
         "containerRuntimeVersion": "simulated://1",
         "machineID": node.metadata.uid,
         "systemUUID": node.metadata.uid,
-        "bootID": node.metadata.uid,
+        "bootID": boot_id(node),
     }
     return status_tree
 

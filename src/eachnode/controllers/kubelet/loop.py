@@ -15,13 +15,13 @@ import msgspec
 
 from eachnode.client.door import Door, PatchKind
 from eachnode.controllers.kubelet.fleet import create_nodes, node_trees
-from eachnode.controllers.kubelet.heartbeats import REBOOTED, Heartbeats, is_stopped
+from eachnode.controllers.kubelet.heartbeats import Heartbeats, boot_id, is_stopped
 from eachnode.controllers.kubelet.mishaps import Mishaps
 from eachnode.controllers.kubelet.options import KubeletOptions
 from eachnode.decisions.pod_stages.containers import Place, pull_error
 from eachnode.decisions.pod_stages.room import Refusal, Room
 from eachnode.decisions.pod_stages.stages import Outcome, Selection, Stage, choose, matches_any, seconds_until
-from eachnode.decisions.pod_stages.states import PodState, state_of
+from eachnode.decisions.pod_stages.states import LOST, PodState, state_of
 from eachnode.decisions.pod_stages.status import refused, status_after
 from eachnode.decisions.pod_stages.view import SimulatedContainer, SimulatedNode, SimulatedPod
 from eachnode.objects.clock import Chance, Clock, timestamp
@@ -35,11 +35,7 @@ from eachnode.runtime.queue import WorkQueue, work
 
 log = logging.getLogger(__name__)
 
-REBOOT = Stage("its node was rebooted", Selection(PodState.READY), Outcome(PodState.CRASHED, 255, "Unknown"))
-
-
-def _boot(node: SimulatedNode) -> str | None:
-    return (node.metadata.annotations or {}).get(REBOOTED)
+REBOOT = Stage("its node was rebooted", Selection(PodState.READY), Outcome(PodState.INTERRUPTED, 255, LOST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,11 @@ class Kubelet:
         if old is None:
             self._mishaps.notice(name)
         came_back = new is not None and not is_stopped(new) and (old is None or is_stopped(old))
-        rebooted = new is not None and old is not None and _boot(old) != _boot(new)
+        rebooted = new is not None and old is not None and boot_id(old) != boot_id(new)
+        if new is not None and rebooted:
+            self._heartbeats.tell_all(name)
+            told = f"Node {name} has been rebooted, boot id: {boot_id(new)}"
+            self._events.record(ObjectReference("v1", "Node", "", name, new.metadata.uid), "Warning", "Rebooted", told)
         if came_back or rebooted:
             for key in self._on_node.get(name, ()):
                 if rebooted:

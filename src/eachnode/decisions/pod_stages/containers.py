@@ -72,6 +72,8 @@ class ContainerStatuses:
         if container.is_sidecar:
             if self._outcome.state is PodState.OVER:
                 return self._status(container, self._ended(container, 0, "Completed"))
+            if self._outcome.state is PodState.INTERRUPTED:
+                return self._status(container, self._ended(container, self._outcome.exit_code, self._outcome.reason))
             return self._status(container, self._running(container), ready=True)
         return self._status(container, self._ended(container, 0, "Completed"), ready=True)
 
@@ -80,7 +82,7 @@ class ContainerStatuses:
         match outcome.state:
             case PodState.STARTED | PodState.READY:
                 return self._status(container, self._running(container), ready=outcome.state is PodState.READY)
-            case PodState.CRASHED:
+            case PodState.CRASHED | PodState.INTERRUPTED:
                 return self._status(container, self._ended(container, outcome.exit_code, outcome.reason))
             case PodState.OVER if outcome.phase == "Succeeded":
                 return self._status(container, self._ended(container, 0, "Completed"))
@@ -117,8 +119,10 @@ class ContainerStatuses:
         before = self._before.get(container.name)
         if before is None:
             return 0
-        waited = before.state.waiting is not None and self._restarting
-        return before.restart_count + (waited and self._outcome.state is PodState.STARTED)
+        had_ended = before.state.terminated is not None or (before.state.waiting is not None and self._restarting)
+        starts = self._outcome.state in (PodState.STARTED, PodState.READY)
+        lasts = container.is_sidecar or container in self._pod.spec.containers
+        return before.restart_count + (had_ended and starts and lasts)
 
     def _id(self, container: SimulatedContainer, count: int) -> str:
         return f"simulated://{crc32(f'{self._pod.metadata.uid}/{container.name}/{count}'.encode()):08x}"

@@ -18,10 +18,12 @@ class PodState(StrEnum):
     READY = "ready"
     CRASHED = "crashed"  # A container has ended and is to be started again.
     CRASH_BACK_OFF = "crash-back-off"  # CrashLoopBackOff
+    INTERRUPTED = "interrupted"  # Its node was rebooted: it starts again, and nobody holds that against it.
     OVER = "over"  # Failed or Succeeded: it stays as it is.
     LEAVING = "leaving"  # Its deletion has begun.
 
 
+LOST = "Unknown"  # The reason of a container that ended with its node: nobody knows how.
 _BY_REASON = {
     "ContainerCreating": PodState.CREATING,
     "PodInitializing": PodState.CREATING,
@@ -55,7 +57,7 @@ def _trouble(status: ContainerStatus) -> PodState | None:
     if status.state.waiting is not None:
         return _BY_REASON.get(status.state.waiting.reason, PodState.CREATING)
     if status.state.terminated is not None:
-        return PodState.CRASHED
+        return PodState.INTERRUPTED if status.state.terminated.reason == LOST else PodState.CRASHED
     return None
 
 

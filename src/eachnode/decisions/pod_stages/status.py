@@ -14,7 +14,7 @@ from eachnode.objects.workload import PodCondition
 Tree = dict[str, Any]
 Told = tuple[str, bool, str, str]  # A condition: its type, whether it is so, and reason and message where it is not.
 
-_HAVE_RUN = (PodState.STARTED, PodState.READY, PodState.CRASHED, PodState.CRASH_BACK_OFF)
+_HAVE_RUN = (PodState.STARTED, PodState.READY, PodState.CRASHED, PodState.CRASH_BACK_OFF, PodState.INTERRUPTED)
 
 
 def status_after(pod: SimulatedPod, outcome: Outcome, place: Place) -> Tree:
