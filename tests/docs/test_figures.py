@@ -1,15 +1,13 @@
-"""The README's figures are those of the newest results, and come from nowhere else."""
+"""The figures that pages tell are those of the newest results, and come from nowhere else."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from scripts import figures
-
-from tests.docs.pages import TOP
-
-README = (TOP / "README.md").read_text()
 
 
 def results(when: str, *measures: tuple[str, str, float, str]) -> dict[str, Any]:
@@ -24,8 +22,17 @@ OLD = results("2026-01-01", (*START, 0.91, "s"), ("start", "memory when ready, 3
 NEW = results("2026-02-01", (*START, 0.5149, "s"))
 
 
-def test_the_readme_tells_the_newest_results() -> None:
-    assert figures.renewed(README, figures.kept()) == README, "run: .venv/bin/python -m scripts.figures"
+@pytest.mark.parametrize(
+    ("page", "heading", "tell"),
+    [
+        (figures.README, figures.README_HEADING, figures.section),
+        (figures.PERFORMANCE, figures.PERFORMANCE_HEADING, figures.everything),
+    ],
+    ids=["README", "performance"],
+)
+def test_the_page_tells_the_newest_results(page: Path, heading: str, tell: Callable[[Any], str]) -> None:
+    text = page.read_text()
+    assert figures.renewed(text, heading, tell(figures.kept())) == text, "run: .venv/bin/python -m scripts.figures"
 
 
 def test_a_figure_is_the_newest_that_was_measured() -> None:
@@ -54,9 +61,20 @@ def test_without_results_it_says_so() -> None:
 
 
 def test_nothing_but_the_figures_changes() -> None:
-    assert figures.renewed("# A\n## Figures\nold\n## More\nx\n", []).endswith("machine.\n\n## More\nx\n")
+    assert figures.renewed("# A\n## Figures\nold\n## More\nx\n", "## Figures\n", "new\n\n") == (
+        "# A\n## Figures\nnew\n\n## More\nx\n"
+    )
     with pytest.raises(AssertionError, match="no '## Figures'"):
-        figures.renewed("# A\n", [])
+        figures.renewed("# A\n", "## Figures\n", "")
+
+
+def test_everything_that_was_measured_is_told_with_its_spread_and_goal() -> None:
+    new = dict(NEW, measures=[dict(NEW["measures"][0], samples=[0.4, 0.6], least=0.4, most=0.6, goal="≤ 0.7",
+                                   verdict="met")])  # fmt: skip
+    older = dict(OLD, measures=[dict(OLD["measures"][0], benchmark="watchers", median=None, why_not="no /proc")])
+    rows = figures.everything([new, older]).splitlines()
+    assert "| start | eachnode up to ready, 3 nodes | 0.51 s | 0.4 … 0.6 | ≤ 0.7: met |" in rows
+    assert "| watchers | eachnode up to ready, 3 nodes | – | no /proc | |" in rows
 
 
 def test_no_row_waits_for_a_measure_that_has_another_name_by_now() -> None:
