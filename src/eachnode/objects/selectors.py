@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from eachnode.objects.formats import label_value, qualified_name
+from eachnode.objects.go_text import go_quoted
 
 
 class LabelExpression(msgspec.Struct, frozen=True, rename="camel", kw_only=True, gc=False):
@@ -187,7 +188,7 @@ class _LabelParser:
             raise ValueError(f"found '{key}', expected: identifier")
         if errors := qualified_name(key):
             # The reference has no field path here and says so.
-            raise ValueError(f"<nil>: Invalid value: {_quoted(key)}: {'; '.join(errors)}")
+            raise ValueError(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(errors)}")
         if absent:
             return LabelRequirement(key, "!")
         if self._peek() in ("", ","):
@@ -203,10 +204,10 @@ class _LabelParser:
         errors = []
         if sign in ("<", ">") and whole_number(values[0]) is None:
             wrong = "for 'Gt', 'Lt' operators, the value must be an integer"
-            errors.append(f"values[0]: Invalid value: {_quoted(values[0])}: {wrong}")
+            errors.append(f"values[0]: Invalid value: {go_quoted(values[0])}: {wrong}")
         for index, value in enumerate(values):
             if wrongs := label_value(value):
-                errors.append(f"values[{index}][{key}]: Invalid value: {_quoted(value)}: {'; '.join(wrongs)}")
+                errors.append(f"values[{index}][{key}]: Invalid value: {go_quoted(value)}: {'; '.join(wrongs)}")
         if errors:
             raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
         return LabelRequirement(key, _COMPARISONS[sign], values)
@@ -249,10 +250,6 @@ class _LabelParser:
 
 def _is_name(word: str) -> bool:
     return bool(word) and word not in ("=", "==", "!=", "!", "(", ")", ",", "<", ">")
-
-
-def _quoted(text: str) -> str:
-    return msgspec.json.encode(text).decode()
 
 
 @dataclass(frozen=True, slots=True)

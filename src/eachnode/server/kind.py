@@ -189,6 +189,7 @@ class Kind:
     validate_status: Callable[[Tree, Tree], Iterable[FieldError]] = no_errors  # (new, old)
     # (name, is a prefix) → everything wrong with it; None: a DNS subdomain is wanted.
     validate_name: Callable[[str, bool], tuple[str, ...]] | None = None
+    any_finalizers: bool = False  # Those without a domain too, not only Kubernetes' own.
     warn: Callable[[Tree, Tree | None], Iterable[str]] = no_warnings  # (new, old or None)
 
     # (tree, grace asked for or None) → seconds of grace; None: this kind knows no graceful deletion.

@@ -23,7 +23,7 @@ JSON, YAML = "application/json", "application/yaml"
         ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Form(JSON, "Table", "v1")),
         ("application/json;as=Nothing;v=v1;g=meta.k8s.io,application/json", Form()),
         ("application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", Form(JSON, "PartialObjectMetadata", "v1")),
-        ("application/json;stream=watch", Form(streams=True)),
+        ("application/json;stream=watch", Form()),
     ],
 )
 def test_the_first_clause_that_can_be_met_decides(header: str, form: Form) -> None:

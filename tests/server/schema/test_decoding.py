@@ -113,6 +113,15 @@ UNRECOGNIZED = "the object provided is unrecognized (must be of type Pod): "
             'json: cannot unmarshal number into Go struct field .kind of type string ({"kind":5})',
         ),
         (
+            b'{"apiVersion":{}}',
+            UNRECOGNIZED + "couldn't get version/kind; json parse error: "
+            'json: cannot unmarshal object into Go struct field .apiVersion of type string ({"apiVersion":{}})',
+        ),
+        (
+            b'{"apiVersion":"v1","kind":"List"}',
+            'List in version "v1" cannot be handled as a Pod: converting (v1.List) to (core.Pod): unknown conversion',
+        ),
+        (
             b'{"apiVersion":"v1","kind":"DaemonSet"}',
             'DaemonSet in version "v1" cannot be handled as a Pod: no kind "DaemonSet" is registered for version "v1" '
             'in scheme "pkg/api/legacyscheme/scheme.go:30"',

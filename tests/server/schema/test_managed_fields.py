@@ -235,6 +235,14 @@ def test_several_conflicts_are_listed_by_their_owners() -> None:
     )
 
 
+def test_who_joins_the_owners_of_what_is_there_already_has_no_time() -> None:
+    live = apply(None, config({"minReadySeconds": 3}), "alice")
+    live = apply(live, config({"minReadySeconds": 3}), "bob")
+    assert "time" not in entry(live, "bob")
+    assert "time" in entry(live, "alice")
+    assert "time" in entry(apply(live, config({"minReadySeconds": 3, "revisionHistoryLimit": 1}), "bob"), "bob")
+
+
 def test_force_takes_fields_over() -> None:
     live = apply(None, config({"minReadySeconds": 3, "revisionHistoryLimit": 1}), "alice")
     live = apply(live, config({"minReadySeconds": 9}), "bob", force=True)
@@ -287,11 +295,9 @@ def test_kubectl_may_change_what_it_applied_by_annotation() -> None:
     ("body", "wanted", "sentence"),
     [
         (config({}, managedFields=[]), BadRequest, "metadata.managedFields must be nil"),
-        (
-            {**config({}), "apiVersion": "v1"},
-            BadRequest,
-            "Incorrect version specified in apply patch. Specified patch version: v1, expected: apps/v1",
-        ),
+        ({**config({}), "apiVersion": "v1"}, BadRequest, "invalid object type: /v1, Kind=DaemonSet"),
+        ({**config({}), "kind": "Pod"}, BadRequest, "invalid object type: apps/v1, Kind=Pod"),
+        ({**config({}), "apiVersion": 1, "kind": None}, BadRequest, "invalid object type: /, Kind="),
         (
             config({"replicas": 1}),
             ApiError,
@@ -328,6 +334,9 @@ def test_configurations_may_be_yaml() -> None:
     assert applied(DAEMON_SET, None, body, a_call("alice"))["spec"]["minReadySeconds"] == 3
     with pytest.raises(BadRequest, match='key "kind" already set in map'):
         applied(DAEMON_SET, None, body + b"kind: DaemonSet\n", a_call("alice", strict="Strict"))
+    call = a_call("alice")
+    applied(DAEMON_SET, None, body + b"kind: DaemonSet\n", call)
+    assert call.warnings == ['line 5: key "kind" already set in map']
 
 
 def test_custom_kinds_merge_lists_by_their_schema() -> None:

@@ -55,7 +55,7 @@ def test_operations_are_carried_out(operations: list[Tree], result: Tree) -> Non
         op("add", "/a/4", value=1),
         op("add", "/a/x", value=1),
         op("add", "/b/c", value=1),
-        op("add", "a", value=1),
+        op("add", "a", value=1),  # Without any slash; what stands before the first one does not matter.
         op("replace", "/a/7", value=1),
         op("move", "/b", **{"from": "/c"}),
         op("copy", "/b"),

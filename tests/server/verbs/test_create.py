@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eachnode.objects.clock import SUFFIX_LETTERS
-from eachnode.objects.resources import CONFIG_MAPS, NODES, PODS
+from eachnode.objects.resources import CONFIG_MAPS, LEASES, NODES, PODS
 from eachnode.objects.status import AlreadyExists, ApiError, BadRequest, Invalid, NotFound
 from tests.server.apis import HOME, add, body, names, open_api, pod_body, version_of
 
@@ -87,6 +87,10 @@ async def test_a_name_that_is_taken_is_refused() -> None:
     await api.delete(CONFIG_MAPS, "b", HOME)
     with pytest.raises(AlreadyExists, match='object is being deleted: configmaps "b" already exists'):
         await add(api, "b")
+    with pytest.raises(AlreadyExists) as refused:
+        await add(api, "a", generateName="a-")
+    assert refused.value.message.endswith("the server was not able to generate a unique name for the object")
+    assert refused.value.retry_after == 1
 
 
 async def test_only_one_of_two_who_create_the_same_at_once_succeeds() -> None:
@@ -110,6 +114,8 @@ async def test_a_new_object_brings_no_version() -> None:
     with pytest.raises(ApiError, match="resourceVersion should not be set on objects to be created"):
         await add(api, "a", resourceVersion="5")
     await add(api, "b", resourceVersion="0")
+    with pytest.raises(ApiError, match="resourceVersion should not be set"):
+        await add(api, "b", resourceVersion="5")  # It is looked at before it is seen that the name is taken.
     assert await names(api) == ["b"]
 
 
@@ -169,6 +175,11 @@ async def test_a_dry_run_answers_as_if_and_keeps_nothing() -> None:
             '"controller":true},{"apiVersion":"v1","kind":"Pod","name":"q","uid":"q","controller":true}]: Only one '
             'reference can have Controller set to true. Found "true" in references for Pod/p and Pod/q',
         ),
+        (
+            {"name": "a", "finalizers": ["example.com/f", "mine"]},
+            'metadata.finalizers[1]: Invalid value: "mine": '
+            "name is neither a standard finalizer name nor is it fully qualified",
+        ),
         ({"name": "a", "generation": -1}, "metadata.generation: Invalid value: -1: must be greater than or equal to 0"),
     ],
 )
@@ -176,6 +187,11 @@ async def test_what_is_wrong_with_metadata_is_named(fields: dict[str, Any], mess
     with pytest.raises(Invalid) as refused:
         await open_api().create(CONFIG_MAPS, body(**fields), HOME)
     assert message in refused.value.message
+
+
+async def test_some_kinds_take_any_finalizer() -> None:
+    lease = b'{"metadata": {"name": "a", "finalizers": ["mine"]}}'
+    assert (await open_api().create(LEASES, lease, HOME)).tree()["metadata"]["finalizers"] == ["mine"]
 
 
 async def test_an_owner_named_twice_is_kept_once() -> None:

@@ -152,6 +152,19 @@ async def test_a_token_of_somebody_elses_making_is_refused(token: str) -> None:
         await page_of(open_api(), limit=1, after=token)
 
 
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        ("ab!c", "illegal base64 data at input byte 2"),
+        ("abc", "invalid character 'i' looking for beginning of value"),
+    ],
+)
+async def test_what_is_wrong_with_a_token_is_said_in_gos_words(token: str, reason: str) -> None:
+    with pytest.raises(BadRequest) as refused:
+        await page_of(open_api(), limit=1, after=token)
+    assert refused.value.message == f"invalid continue token: continue key is not valid: {reason}"
+
+
 async def test_a_token_and_a_version_exclude_one_another() -> None:
     api = open_api()
     await add(api, "a", "b")
@@ -192,6 +205,8 @@ async def test_any_version_with_a_limit_is_answered_whole() -> None:
     api = open_api()
     await add(api, *"abc")
     assert listed(await page_of(api, version="0", limit=1)) == ["a", "b", "c"]
+    page = await page_of(api, limit=1)
+    assert listed(await page_of(api, version="0", limit=1, after=page.continues)) == ["b", "c"]
 
 
 async def test_an_exact_version_that_is_forgotten_is_gone() -> None:

@@ -18,7 +18,7 @@ from eachnode.objects.resources import (
     NODES,
     PODS,
 )
-from eachnode.objects.status import BadRequest, Conflict, Invalid, NotFound
+from eachnode.objects.status import ApiError, BadRequest, Conflict, Invalid, NotFound
 from eachnode.server.api_server import ApiServer
 from eachnode.server.kind import Answer, Asked, Call, Hands, Kind, Subresource
 from eachnode.server.kinds.config_maps import CONFIG_MAP
@@ -103,6 +103,27 @@ async def test_without_a_version_the_last_writer_wins_and_identity_is_kept() -> 
         assert new["metadata"][key] == old["metadata"][key]
     assert "labels" not in new["metadata"]
     assert version_of(new) > version_of(old)
+
+
+async def test_a_link_of_old_times_is_no_change() -> None:
+    api = open_api()
+    old = await add(api, "a")
+    assert version_of(await put(api, {"metadata": {"name": "a", "selfLink": "/a"}})) == version_of(old)
+
+
+async def test_a_version_that_is_no_number_is_a_fault_in_the_references_words() -> None:
+    api = open_api()
+    await add(api, "a")
+    with pytest.raises(ApiError) as refused:
+        await put(api, {"metadata": {"name": "a", "resourceVersion": "x"}})
+    assert (refused.value.code, refused.value.message) == (500, 'strconv.ParseUint: parsing "x": invalid syntax')
+
+
+async def test_applying_to_a_missing_name_creates_it_whatever_version_is_said() -> None:
+    api = open_api()
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "7"}}
+    made = await api.patch(CONFIG_MAPS, "a", json.dumps(config).encode(), "application/apply-patch+yaml", HOME)
+    assert made.tree()["metadata"]["resourceVersion"] != "7"
 
 
 async def test_a_kind_that_wants_a_version_says_so() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eachnode.objects.resources import CONFIG_MAPS, EVENTS, EVENTS_V1, PODS
-from eachnode.objects.status import BadRequest, Gone
+from eachnode.objects.status import ApiError, BadRequest, Gone
 from eachnode.objects.watching import WatchEvent
 from eachnode.server.api_server import ApiServer
 from eachnode.server.kind import Call, Caller
@@ -258,7 +258,7 @@ async def test_a_version_of_the_future_shows_only_what_comes_after_it() -> None:
 
 async def test_queries_that_make_no_sense_are_refused_at_once() -> None:
     api = open_api()
-    with pytest.raises(BadRequest, match=r"strconv\.ParseUint"):
+    with pytest.raises(ApiError, match=r"strconv\.ParseUint"):
         api.watch(CONFIG_MAPS, version="banana")
     with pytest.raises(BadRequest, match="not a known field selector"):
         api.watch(CONFIG_MAPS, fields="data.k=v")

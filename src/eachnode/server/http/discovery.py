@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -78,36 +78,35 @@ class Discovery:
         known = self.groups().get(group)
         return known is not None and any(kind.definition for kinds in known.versions.values() for kind in kinds)
 
-    def reply(self, words: Sequence[str], accept: str, if_none_match: str = "") -> Reply | None:
+    def reply(self, words: Sequence[str], accept: str, *, pretty: bool = False) -> Reply | None:
         """The answer for a path of one to three words that begins with api or apis; None when nothing is there."""
         groups = self.groups()
         if len(words) == 1:
-            form = accepted_discovery(accept)
-            return self._sent(f"{words[0]} {form.shape}", form, if_none_match, lambda: self._root(words[0], form))
-        form = accepted_plain(accept)
+            form = _indented(accepted_discovery(accept), pretty)
+            return self._sent(f"{words[0]} {form.shape}", form, lambda: self._root(words[0], form))
+        form = _indented(accepted_plain(accept), pretty)
         if words[0] == "api":
             if len(words) != 2 or words[1] not in groups[""].versions:
                 return None
-            return self._sent("api/v1", form, if_none_match, lambda: resource_list(groups[""], words[1]))
+            return self._sent("api/v1", form, lambda: resource_list(groups[""], words[1]))
         group = groups.get(words[1]) if words[1] else None
         if group is None:
             return None
         if len(words) == 2:
-            return self._sent(f"apis/{group.name}", form, if_none_match, lambda: _group_page(group))
+            return self._sent(f"apis/{group.name}", form, lambda: _group_page(group))
         if len(words) != 3 or words[2] not in group.versions:
             return None
-        return self._sent("/".join(words), form, if_none_match, lambda: resource_list(group, words[2]))
+        return self._sent("/".join(words), form, lambda: resource_list(group, words[2]))
 
-    def _sent(self, name: str, form: Form, if_none_match: str, make: Callable[[], Tree]) -> Reply:
+    def _sent(self, name: str, form: Form, make: Callable[[], Tree]) -> Reply:
         page = self._pages.get(name)
         if page is None:
             body = msgspec.json.encode(make())
             page = self._pages[name] = _Page(body, f'"{sha256(body).hexdigest().upper()}"')
         reply = json_reply(200, page.body, form)
-        headers = {"ETag": page.etag, "Vary": "Accept"}
-        if if_none_match and page.etag in if_none_match:
-            # Caches take over these headers: the type says in which of its two shapes the document is.
-            return Reply(304, b"", reply.content_type, headers)
+        if not form.shape:
+            return reply
+        headers = {"ETag": page.etag, "Vary": "Accept", "Cache-Control": "public"}
         return Reply(200, reply.body, reply.content_type, headers)
 
     def _root(self, word: str, form: Form) -> Tree:
@@ -125,6 +124,10 @@ class Discovery:
             versions = [version for group in groups for version in group.versions]
             return {"kind": "APIVersions", "versions": versions, "serverAddressByClientCIDRs": [address]}
         return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in groups]}
+
+
+def _indented(form: Form, pretty: bool) -> Form:
+    return replace(form, pretty=True) if pretty else form
 
 
 def resource_list(group: Group, version: str) -> Tree:

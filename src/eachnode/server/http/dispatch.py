@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from aiohttp import web
 
 from eachnode.objects.deletion import DeleteOptions
+from eachnode.objects.go_text import go_quoted
 from eachnode.objects.resources import Resource
 from eachnode.objects.status import (
     BadRequest,
@@ -22,14 +24,15 @@ from eachnode.objects.status import (
 )
 from eachnode.server.api_server import ApiServer
 from eachnode.server.http.connections import Patience
-from eachnode.server.http.incoming import Incoming, unknown_format, yaml_tree
-from eachnode.server.http.negotiation import YAML, accepted_form, content_type, not_acceptable
+from eachnode.server.http.incoming import Incoming, unknown_format
+from eachnode.server.http.negotiation import YAML, accepted_form, content_type, not_acceptable, require_match
 from eachnode.server.http.paths import Target
 from eachnode.server.http.queries import (
     ListQuery,
     WriteQuery,
     delete_options,
     delete_query,
+    flag,
     included,
     list_query,
     manager_or_agent,
@@ -39,21 +42,28 @@ from eachnode.server.http.replies import Reply, json_reply
 from eachnode.server.http.shapes import Shaper
 from eachnode.server.http.watches import Batches, Watches, close, shaped_line
 from eachnode.server.kind import Answer, Call, Caller, Verb
-from eachnode.server.schema import canonical, json_text
+from eachnode.server.kinds.name_rules import path_segment
+from eachnode.server.schema import canonical, json_text, yaml_text
 from eachnode.server.schema.canonical_form import Unreadable
+from eachnode.server.schema.decoding import said_to_be
+from eachnode.server.schema.json_text import NotJson
+from eachnode.server.schema.yaml_text import NotYaml
 from eachnode.server.verbs.listing import ListOptions, require_reached
 from eachnode.server.verbs.refusals import not_found
 from eachnode.server.verbs.registry import Served
 from eachnode.server.verbs.watch import WatchOptions
 
+Wish = Verb | Literal[""]  # Empty: a method that means nothing there.
+
 APPLY = "application/apply-patch+yaml"
 CUSTOM_PATCHES = ("application/json-patch+json", "application/merge-patch+json", APPLY)
 PATCHES = (*CUSTOM_PATCHES[:2], "application/strategic-merge-patch+json", APPLY)
 STATUS_VERBS: frozenset[Verb] = frozenset(("get", "patch", "update"))
+_META_SCHEME = go_quoted("pkg/apis/meta/internalversion/scheme/register.go:27")  # Part of the reference's message.
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 # As in the reference, HEAD is for pages only, not for objects.
-_NAMED: Mapping[str, Verb] = {"GET": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_COLLECTION: Mapping[str, Verb] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
+_NAMED: Mapping[str, Wish] = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_COLLECTION: Mapping[str, Wish] = {"GET": "list", "POST": "create", "DELETE": "deletecollection"}
 LONGEST_WATCH = 3600.0
 
 
@@ -62,8 +72,7 @@ class Wanted:
     """What a request wants done, before it is known whether there is such a thing."""
 
     target: Target
-    verb: Verb
-    listing: ListQuery
+    verb: Wish
 
 
 class UnknownPage(Exception):
@@ -71,25 +80,23 @@ class UnknownPage(Exception):
 
 
 def wanted(incoming: Incoming, target: Target) -> Wanted:
-    """The verb a request means; raises what is wrong with its options."""
+    """The verb a request means."""
     if target.name and not target.watch:
-        verb = "create" if incoming.method == "POST" else _NAMED.get(incoming.method)
-        listing = ListQuery(include_object=included(incoming.query))
-        if verb == "get" and not target.subresource and incoming.query.get("watch", ["0"])[0] not in ("0", "false"):
-            listing = _of_one(list_query(incoming.query), target.name)
-            verb = "watch"
-    else:
-        verb = _COLLECTION.get(incoming.method)
-        listing = (
-            list_query(incoming.query, watch=target.watch) if verb in ("list", "deletecollection") else ListQuery()
-        )
-        if target.name:
-            listing = _of_one(listing, target.name)
-        if verb == "list" and listing.watch:
-            verb = "watch"
-    if verb is None:
-        raise method_not_allowed()
-    return Wanted(target, verb, listing)
+        return Wanted(target, _NAMED.get(incoming.method, ""))
+    verb = _COLLECTION.get(incoming.method, "")
+    if verb == "list" and (target.watch or flag(incoming.query, "watch")):
+        verb = "watch"
+    return Wanted(target, verb)
+
+
+def _listing(incoming: Incoming, target: Target) -> ListQuery:
+    """The options of a list; raises what is wrong with them."""
+    listing = list_query(incoming.query, watch=target.watch)
+    if not target.name:
+        return listing
+    if listing.fields and f"metadata.name={target.name}" not in listing.fields.replace("==", "=").split(","):
+        raise BadRequest("fieldSelector metadata.name doesn't match requested name")
+    return replace(listing, fields=listing.fields or f"metadata.name={target.name}")
 
 
 class Dispatch:
@@ -123,21 +130,24 @@ class Dispatch:
         self, request: web.BaseRequest, incoming: Incoming, ask: Wanted, caller: Caller
     ) -> Reply | web.StreamResponse:
         """Carries out what was asked; a watch is streamed from within."""
-        target, verb = ask.target, ask.verb
+        target = ask.target
         served = self.served(target)
-        _check_served(served, target, verb)
+        verb = _check_served(served, target, ask.verb)
+        require_match(incoming.accept)
         form = accepted_form(incoming.accept)
+        if target.name and (wrong := path_segment(target.name, False)):
+            raise BadRequest(f"Name parameter invalid: {go_quoted(target.name)}: {';'.join(wrong)}")
         call = Call(caller, self._api.registry.now(), verb, warnings=incoming.warnings)
         if served.kind.deprecation:
             call.warnings.append(served.kind.deprecation)
-        shaper = Shaper(served.kind, form, ask.listing.include_object)
+        shaper = Shaper(served.kind, form, included(incoming.query) if form.shape == "Table" else "")
         match verb:
             case "watch":
-                return await self._watch(request, call, served, ask, shaper)
+                return await self._watch(request, incoming, call, served, target, shaper)
             case "list":
-                return await self._list(incoming, call, served, ask, shaper)
+                return await self._list(incoming, call, served, target, shaper)
             case "deletecollection":
-                return await self._delete_collection(incoming, call, served, ask, shaper)
+                return await self._delete_collection(incoming, call, served, target, shaper)
             case "get":
                 require_reached(self._api.registry, incoming.query.get("resourceVersion", [""])[0])
                 answer = await self._api.get_as(
@@ -152,12 +162,12 @@ class Dispatch:
                 answer = await self._write(incoming, call, served, target)
         return self._reply(incoming, call, answer, shaper)
 
-    async def _list(self, incoming: Incoming, call: Call, served: Served, ask: Wanted, shaper: Shaper) -> Reply:
-        query = ask.listing
+    async def _list(self, incoming: Incoming, call: Call, served: Served, target: Target, shaper: Shaper) -> Reply:
+        query = _listing(incoming, target)
         page = await self._api.list_as(
             call,
             served.resource,
-            ask.target.namespace,
+            target.namespace,
             labels=query.labels,
             fields=query.fields,
             limit=query.limit,
@@ -168,11 +178,17 @@ class Dispatch:
         return json_reply(200, shaper.many(page, call.now), shaper.form, pretty=incoming.pretty)
 
     async def _watch(
-        self, request: web.BaseRequest, call: Call, served: Served, ask: Wanted, shaper: Shaper
+        self,
+        request: web.BaseRequest,
+        incoming: Incoming,
+        call: Call,
+        served: Served,
+        target: Target,
+        shaper: Shaper,
     ) -> web.StreamResponse:
-        query = ask.listing
+        query = _listing(incoming, target)
         if shaper.form.media == YAML:
-            raise not_acceptable(("application/json", "application/json;stream=watch"))
+            raise not_acceptable(("application/json;stream=watch",))
         chance = self._api.registry.chance.random()
         timeout = float(query.timeout) if query.timeout else LONGEST_WATCH / 2 * (1 + chance)
         version = query.version
@@ -182,7 +198,7 @@ class Dispatch:
         batches = self._api.watch_as(
             call,
             served.resource,
-            ask.target.namespace,
+            target.namespace,
             labels=query.labels,
             fields=query.fields,
             options=options,
@@ -192,7 +208,8 @@ class Dispatch:
             request,
             batches if query.bookmarks else _without_bookmarks(batches),
             line,
-            content_type(shaper.form, stream=True),
+            content_type(shaper.form),
+            incoming.audit_id,
             call.warnings,
         )
 
@@ -240,17 +257,18 @@ class Dispatch:
         )
 
     async def _delete_collection(
-        self, incoming: Incoming, call: Call, served: Served, ask: Wanted, shaper: Shaper
+        self, incoming: Incoming, call: Call, served: Served, target: Target, shaper: Shaper
     ) -> Reply:
+        listing = _listing(incoming, target)
         options = await self._delete_options(incoming, call)
         page = await self._api.delete_collection_as(
             call,
             served.resource,
-            ask.target.namespace,
-            labels=ask.listing.labels,
-            fields=ask.listing.fields,
+            target.namespace,
+            labels=listing.labels,
+            fields=listing.fields,
             options=options,
-            part=ListOptions(ask.listing.limit, ask.listing.continues, ask.listing.version, ask.listing.match),
+            part=ListOptions(listing.limit, listing.continues, listing.version, listing.match),
         )
         return json_reply(200, shaper.many(page, call.now), shaper.form, pretty=incoming.pretty)
 
@@ -283,9 +301,9 @@ def method_not_allowed() -> MethodNotAllowed:
     return MethodNotAllowed("the server does not allow this method on the requested resource", details=Details())
 
 
-def _check_served(served: Served, target: Target, verb: Verb) -> None:
-    """Raises the 404 or 405 unless this kind has such a path and this verb there."""
-    if target.nowhere:
+def _check_served(served: Served, target: Target, verb: Wish) -> Verb:
+    """The verb, if this kind has such a path and this verb there; raises the 404 or 405 that fits."""
+    if target.nowhere or (target.watch and target.subresource):
         raise no_such_resource()
     namespaced, is_custom = served.resource.namespaced, served.kind.structure is not None
     across = namespaced and not target.namespace
@@ -295,15 +313,16 @@ def _check_served(served: Served, target: Target, verb: Verb) -> None:
     if target.subresource:
         if is_custom and not (target.subresource == "status" and served.kind.has_status):
             raise not_found(served.resource, target.name)
-        if verb not in _subresource_verbs(served, target.subresource):
+        if not verb or verb not in _subresource_verbs(served, target.subresource):
             raise method_not_allowed()
-        return
+        return verb
     if target.name and served.kind.verbs <= {"create"}:
         raise no_such_resource()  # What is only asked has no names.
     if across and verb in ("create", "deletecollection"):
         raise method_not_allowed()
-    if verb not in served.kind.verbs or (target.name and verb == "create"):
+    if not verb or verb not in served.kind.verbs or (target.name and verb == "create"):
         raise method_not_allowed()
+    return verb
 
 
 def _subresource_verbs(served: Served, name: str) -> frozenset[Verb]:
@@ -322,18 +341,19 @@ def _take_options(call: Call, options: WriteQuery, incoming: Incoming) -> None:
     call.force = bool(options.force)
 
 
-def _of_one(listing: ListQuery, name: str) -> ListQuery:
-    """A list or watch of the one object of that name."""
-    return replace(listing, fields=f"metadata.name={name}")
-
-
 def _delete_tree(body: bytes, media: str) -> Mapping[str, object]:
     try:
-        tree = yaml_tree(body) if media == "yaml" else json_text.read(body)
-    except (ValueError, RecursionError) as error:
+        tree = yaml_text.read(body) if media == "yaml" else json_text.read(body)
+        version, kind = said_to_be(tree)
+    except NotJson as error:
         raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
-    if not isinstance(tree, dict) or tree.get("kind", "DeleteOptions") != "DeleteOptions":
-        raise BadRequest("decoded object cannot be converted to DeleteOptions")
+    except (NotYaml, Unreadable) as error:
+        raise BadRequest(str(error)) from None
+    if kind not in ("", "DeleteOptions"):
+        version = go_quoted(version or "meta.k8s.io/v1")
+        raise BadRequest(f"no kind {go_quoted(kind)} is registered for version {version} in scheme {_META_SCHEME}")
+    if tree is None:
+        return {}
     try:
         return canonical(_DELETE_OPTIONS, tree)
     except Unreadable as error:

@@ -15,14 +15,18 @@ from eachnode.server.http.incoming import Incoming
 from eachnode.server.http.metrics import Metrics
 from eachnode.server.http.negotiation import PLAIN, Form, accepted_plain
 from eachnode.server.http.pages import Pages
-from eachnode.server.http.paths import target_of
+from eachnode.server.http.paths import is_escaped_well, target_of
 from eachnode.server.http.rbac import EVERYTHING, Ask
-from eachnode.server.http.replies import Reply, error_reply, unknown_page
+from eachnode.server.http.replies import Reply, error_reply, text_reply, unknown_page
 from eachnode.server.kind import Caller
 
 log = logging.getLogger(__name__)
 
 _ONE_NAME = "metadata.name="
+
+
+class _NoPath(Exception):
+    """The path of the request cannot be read."""
 
 
 class Handler:
@@ -56,6 +60,8 @@ class Handler:
             reply = error_reply(error, _error_form(incoming), pretty=incoming.pretty)
         except UnknownPage:
             reply = unknown_page()
+        except _NoPath:
+            reply = text_reply(400, "400 Bad Request")
         except RecursionError:
             reply = error_reply(BadRequest("the request nests too deeply"))
         except (ConnectionError, asyncio.CancelledError):
@@ -69,17 +75,20 @@ class Handler:
         self._metrics.done(incoming.verb, incoming.resource, reply.status, elapsed)
         if isinstance(reply, web.StreamResponse):
             return reply
-        return reply.response(incoming.headers.get("Accept-Encoding"), incoming.warnings)
+        reply = reply.unless_known(incoming.headers.get("If-None-Match", ""))
+        return reply.response(incoming.headers.get("Accept-Encoding"), incoming.audit_id, incoming.warnings)
 
     async def _answer(self, request: web.BaseRequest, incoming: Incoming) -> Reply | web.StreamResponse:
+        if not is_escaped_well(incoming.path):
+            raise _NoPath
         caller = self._caller(request, incoming)
         incoming.read_query()
         target = target_of(incoming.words)
         if target is None:
             return self._page(incoming, caller)
         ask = wanted(incoming, target)
-        incoming.verb, incoming.resource = ask.verb.upper(), target.resource
-        self._require(caller, ask)
+        incoming.verb, incoming.resource = ask.verb.upper() or incoming.method, target.resource
+        self._require(caller, ask, incoming)
         if ask.verb == "watch":
             return await self._dispatch.answer(request, incoming, ask, caller)
         if self._metrics.in_flight >= self._max_in_flight:
@@ -106,13 +115,13 @@ class Handler:
         self._authorizer.require(caller, Ask(verb, path=incoming.path))
         return self._pages.reply(incoming)
 
-    def _require(self, caller: Caller, ask: Wanted) -> None:
+    def _require(self, caller: Caller, ask: Wanted, incoming: Incoming) -> None:
         """Raises Forbidden unless the caller may do it."""
         if EVERYTHING in caller.groups:
             return
         target, name = ask.target, ask.target.name
-        if not name and ask.listing.fields.startswith(_ONE_NAME):
-            name = ask.listing.fields.removeprefix(_ONE_NAME).partition(",")[0]
+        if not name and (fields := incoming.query.get("fieldSelector", [""])[0]).startswith(_ONE_NAME):
+            name = fields.removeprefix(_ONE_NAME).partition(",")[0]
         is_namespace = target.resource == "namespaces" and not target.group
         needed = Ask(
             ask.verb,

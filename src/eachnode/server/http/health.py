@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from eachnode.server.http.replies import Reply, text_reply
+from eachnode.server.http.replies import NO_SNIFFING, Reply, text_reply
 
 PAGES = ("healthz", "livez", "readyz")
 
@@ -31,5 +31,5 @@ def health_reply(words: Sequence[str], checks: Mapping[str, Check], query: Mappi
     if failed:
         return text_reply(500, f"{''.join(lines)}{page} check failed\n")
     if "verbose" in query:
-        return text_reply(200, f"{''.join(lines)}{page} check passed\n")
-    return text_reply(200, "ok")
+        return text_reply(200, f"{''.join(lines)}{page} check passed\n", **NO_SNIFFING)
+    return text_reply(200, "ok", **NO_SNIFFING)

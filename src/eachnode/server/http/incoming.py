@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Literal
+from uuid import uuid4
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -16,6 +18,8 @@ from eachnode.server.http.paths import segments
 from eachnode.server.http.protobuf_bodies import PROTOBUF, json_from_protobuf
 from eachnode.server.http.queries import NO_QUERY, Query, parsed, wants_pretty
 
+_WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PARAMETERS = re.compile(rf'\s*(?:{_WORD}\s*=\s*(?:{_WORD}|"(?:[^"\\]|\\.)*")\s*(?:;\s*|$))*')
 LARGEST_BODY = 3 << 20
 DEEPEST_NESTING = 200  # Far more than any object has, far less than what exhausts a stack.
 
@@ -25,6 +29,7 @@ class Incoming:
 
     __slots__ = (
         "_request",
+        "audit_id",
         "headers",
         "method",
         "path",
@@ -42,6 +47,7 @@ class Incoming:
         self.method = request.method
         self.path, _, self.query_text = request.raw_path.partition("?")
         self.words = segments(self.path)
+        self.audit_id = self.headers.get("Audit-ID") or str(uuid4())  # By which logs of several servers find together.
         self.query: Query = NO_QUERY
         self.warnings: list[str] = []  # For the head of the answer, whatever it will be.
         self.verb, self.resource = request.method, ""  # For the metrics, until more is known.
@@ -66,6 +72,8 @@ class Incoming:
         media = self.media
         if media == PROTOBUF:
             return json_from_protobuf(await self.body(patience)), "json"
+        if not _PARAMETERS.fullmatch(self.headers.get("Content-Type", "").partition(";")[2]):
+            raise unknown_format((JSON, YAML))
         written = body_format(media)
         return await self.body(patience), written
 
@@ -123,16 +131,6 @@ def unknown_format(known: Sequence[str]) -> UnsupportedMediaType:
     return UnsupportedMediaType(
         f"the body of the request was in an unknown format - accepted media types include: {accepted}"
     )
-
-
-def yaml_tree(body: bytes) -> object:
-    """What a small YAML body says; raises ValueError when it says nothing."""
-    import yaml  # rarely needed, and not free to import
-
-    try:
-        return yaml.safe_load(body)
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from None
 
 
 async def _read(request: web.BaseRequest) -> bytes:

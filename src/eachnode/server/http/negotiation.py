@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from eachnode.objects.status import NotAcceptable
+from eachnode.objects.status import Details, NotAcceptable
 
 JSON, YAML = "application/json", "application/yaml"
 SUPPORTED = (JSON, YAML)
@@ -29,7 +29,6 @@ class Form:
     shape: Shape = ""  # Empty: the object as it is.
     version: str = ""  # Of the shape's group.
     pretty: bool = False
-    streams: bool = False  # `;stream=watch` was asked for by name.
 
     @property
     def metadata_only(self) -> bool:
@@ -104,30 +103,41 @@ def prefers(header: str, offers: Sequence[str]) -> str | None:
     return None
 
 
+def require_match(header: str, offers: Sequence[str] = SUPPORTED) -> None:
+    """Raises NotAcceptable unless a clause names one of the offers, or `*/*`.
+
+    The reference looks at this before it knows who is to answer: parameters do not count, nor does `application/*`.
+    """
+    named = {part.partition(";")[0].strip().lower() for part in header.split(",")} if header else {"*/*"}
+    if named.isdisjoint((*offers, "*/*")):
+        known = ", ".join(offers)
+        raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {known}", details=Details())
+
+
 def not_acceptable(offers: Sequence[str]) -> NotAcceptable:
     """The 406 that names what there is."""
     return NotAcceptable(f"only the following media types are accepted: {', '.join(offers)}")
 
 
-def content_type(form: Form, *, stream: bool = False) -> str:
+def content_type(form: Form) -> str:
     """The Content-Type of an answer in this form."""
     if form.shape == "APIGroupDiscoveryList":
         return f"{form.media};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-    return f"{form.media};stream=watch" if stream and form.streams else form.media
+    return form.media
 
 
 def _resource_form(asked: dict[str, str], media: str) -> Form | None:
-    pretty, streams = asked.get("pretty") == "1", asked.get("stream") == "watch"
+    pretty = asked.get("pretty") == "1"
     if asked.get("stream") not in (None, "", "watch"):
         return None
     if not {"as", "g", "v"} & asked.keys():
-        return Form(media, pretty=pretty, streams=streams)
+        return Form(media, pretty=pretty)
     shape, version = asked.get("as", ""), asked.get("v", "")
     if asked.get("g") != META_GROUP or version not in ("v1", "v1beta1"):
         return None
     match shape:
         case "Table" | "PartialObjectMetadata" | "PartialObjectMetadataList":
-            return Form(media, shape, version, pretty, streams)
+            return Form(media, shape, version, pretty)
         case _:
             return None
 

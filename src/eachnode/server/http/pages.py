@@ -15,16 +15,13 @@ from eachnode.server.http.dispatch import method_not_allowed, no_such_resource
 from eachnode.server.http.health import Check, health_reply
 from eachnode.server.http.incoming import Incoming
 from eachnode.server.http.metrics import TEXT_FORMAT, Metrics
-from eachnode.server.http.negotiation import accepted_plain
+from eachnode.server.http.negotiation import JSON, require_match
 from eachnode.server.http.openapi import OpenApi
+from eachnode.server.http.queries import text_of
 from eachnode.server.http.replies import Reply, json_reply, unknown_page
 
 # The Kubernetes release whose behaviour this is; clients choose features by it.
 MAJOR, MINOR, RELEASE = "1", "37", "v1.37.0"
-
-
-# Discovery knows GET only, as objects do.
-_WITHOUT_HEAD = (["api"], ["apis"], ["version"])
 
 
 class Pages:
@@ -40,28 +37,34 @@ class Pages:
     def reply(self, incoming: Incoming) -> Reply:
         """The page at a path; where none is, the 404 that fits."""
         words = incoming.words
-        if incoming.method != "GET" and (incoming.method != "HEAD" or words[:1] in _WITHOUT_HEAD):
-            raise method_not_allowed()
-        if not words:
-            return self._index(incoming)
-        match words[0]:
-            case "api" | "apis":
+        match words:
+            case []:
+                return self._index()
+            case ["api" | "apis", *_]:
                 return self._discovered(incoming)
-            case "version" if len(words) == 1:
-                return json_reply(200, msgspec.json.encode(version()), accepted_plain(incoming.accept), pretty=True)
-            case "healthz" | "livez" | "readyz":
+            case ["version"]:
+                _require_get(incoming)
+                require_match(incoming.accept, (JSON,))
+                return json_reply(200, msgspec.json.encode(version()), pretty=True)
+        if incoming.path.endswith("/"):
+            return unknown_page()
+        match words:
+            case ["healthz" | "livez" | "readyz", *_]:
                 return health_reply(words, self.checks, incoming.query) or unknown_page()
-            case "openapi":
-                return self._openapi.reply(words, incoming.accept) or unknown_page()
-            case "metrics" if len(words) == 1:
+            case ["openapi", *_]:
+                return self._openapi.reply(words, incoming.accept, text_of(incoming.query, "hash")) or unknown_page()
+            case ["metrics"]:
                 return self._counted()
-            case _:
-                return unknown_page()
+        return unknown_page()
 
     def _discovered(self, incoming: Incoming) -> Reply:
         words = incoming.words
-        reply = self._discovery.reply(words, incoming.accept, incoming.headers.get("If-None-Match", ""))
+        if words[0] == "api" or len(words) == 3:
+            require_match(incoming.accept)
+        reply = self._discovery.reply(words, incoming.accept, pretty=incoming.pretty)
         if reply is not None:
+            if words[0] == "api" or len(words) == 3:  # As in the reference, the others do not mind.
+                _require_get(incoming)
             return reply
         group = words[1] if words[0] == "apis" else ""
         if self._discovery.built_in(group):
@@ -73,7 +76,7 @@ class Pages:
         text = self._metrics.text(objects, self._api.store.committed)
         return Reply(200, text.encode(), TEXT_FORMAT)
 
-    def _index(self, incoming: Incoming) -> Reply:
+    def _index(self) -> Reply:
         """All pages there are."""
         paths = ["/api", "/apis", "/metrics", "/openapi/v2", "/openapi/v3", "/version"]
         paths += [f"/{page}" for page in health.PAGES] + [
@@ -84,7 +87,12 @@ class Pages:
             paths += [root] if group.name else []
             paths += [f"{root}/{name}" for name in group.versions]
         body = msgspec.json.encode({"paths": sorted(paths)})
-        return json_reply(200, body, accepted_plain(incoming.accept), pretty=True)
+        return json_reply(200, body, pretty=True)
+
+
+def _require_get(incoming: Incoming) -> None:
+    if incoming.method != "GET":
+        raise method_not_allowed()
 
 
 def version() -> Mapping[str, str]:

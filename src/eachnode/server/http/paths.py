@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+_BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 NAMESPACE_SUBRESOURCES = frozenset(("status", "finalize"))
 
 
@@ -29,10 +31,16 @@ class Target:
     nowhere: bool = False  # An empty segment, or more of them than any kind serves.
 
 
+def is_escaped_well(text: str) -> bool:
+    """Whether each percent sign is followed by two hexadecimal digits."""
+    return "%" not in text or _BAD_ESCAPE.search(text) is None
+
+
 def segments(path: str) -> list[str]:
-    """The words of a path, percent-decoded; slashes at either end do not count."""
-    words = path.strip("/").split("/") if path.strip("/") else []
-    return [unquote(word) for word in words] if "%" in path else words
+    """The words of a path, percent-decoded (slashes, too); one slash at the end does not count."""
+    plain = unquote(path) if "%" in path else path
+    plain = plain.removeprefix("/").removesuffix("/")
+    return plain.split("/") if plain else []
 
 
 def target_of(words: list[str]) -> Target | None:

@@ -18,6 +18,7 @@ from eachnode.objects.resources import Resource
 from eachnode.objects.status import BadRequest
 from eachnode.server import field_errors
 from eachnode.server.field_errors import FieldError
+from eachnode.server.http.paths import is_escaped_well
 
 Query = Mapping[str, list[str]]
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
@@ -40,7 +41,6 @@ class ListQuery:
     bookmarks: bool = False
     initial: bool | None = None
     timeout: int | None = None
-    include_object: str = "Metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,10 @@ PLAIN_LIST, PLAIN_WRITE = ListQuery(), WriteQuery()
 
 def parsed(text: str) -> Query:
     """The query string's values by name."""
+    # As in the reference, what cannot be read is as good as not there.
+    pairs = [pair for pair in text.split("&") if ";" not in pair and is_escaped_well(pair)]
     try:
-        return parse_qs(text, keep_blank_values=True, max_num_fields=100) if text else NO_QUERY
+        return parse_qs("&".join(pairs), keep_blank_values=True, max_num_fields=100) if pairs else NO_QUERY
     except ValueError as error:
         raise BadRequest(f"the query cannot be read: {error}") from None
 
@@ -67,21 +69,23 @@ def parsed(text: str) -> Query:
 def list_query(query: Query, *, watch: bool = False) -> ListQuery:
     """The options of a list or watch; `watch` when the path already asks for one."""
     if not query:
-        return ListQuery(watch=True) if watch else PLAIN_LIST
-    initial = _flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
+        return ListQuery(watch=True, initial=True, match="NotOlderThan") if watch else PLAIN_LIST
+    asked = flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
+    version, match = text_of(query, "resourceVersion"), text_of(query, "resourceVersionMatch")
+    watch = watch or flag(query, "watch")
+    from_nowhere = watch and asked is None and not match and version in ("", "0")
     timeout = _number(query, "timeoutSeconds") if "timeoutSeconds" in query else None
     options = ListQuery(
-        labels=_text(query, "labelSelector"),
-        fields=_text(query, "fieldSelector"),
+        labels=text_of(query, "labelSelector"),
+        fields=text_of(query, "fieldSelector"),
         limit=_number(query, "limit"),
-        continues=_text(query, "continue"),
-        version=_text(query, "resourceVersion"),
-        match=_text(query, "resourceVersionMatch"),
-        watch=watch or _flag(query, "watch"),
-        bookmarks=_flag(query, "allowWatchBookmarks"),
-        initial=initial,
+        continues=text_of(query, "continue"),
+        version=version,
+        match="NotOlderThan" if from_nowhere else match,
+        watch=watch,
+        bookmarks=flag(query, "allowWatchBookmarks"),
+        initial=from_nowhere or asked,
         timeout=timeout,
-        include_object=included(query),
     )
     _refuse("ListOptions", _watch_errors(options) if options.watch else _list_errors(options))
     return options
@@ -89,7 +93,7 @@ def list_query(query: Query, *, watch: bool = False) -> ListQuery:
 
 def included(query: Query) -> str:
     """What the rows of a Table are to carry of their objects."""
-    asked = _text(query, "includeObject") or "Metadata"
+    asked = text_of(query, "includeObject") or "Metadata"
     if asked not in ("Metadata", "Object", "None"):
         sentence = f"includeObject: Invalid value: \"{asked}\": must be 'Metadata', 'Object', 'None', or empty"
         raise BadRequest(f"Unable to convert to Table as requested: {sentence}")
@@ -100,8 +104,8 @@ def write_query(query: Query, options_kind: str, *, apply: bool = False) -> Writ
     """The options of a create, update or patch, under the name the reference gives them."""
     if not query and not apply:
         return PLAIN_WRITE
-    manager, validation = _text(query, "fieldManager"), _text(query, "fieldValidation")
-    force = _flag(query, "force") if "force" in query and options_kind == "PatchOptions" else None
+    manager, validation = text_of(query, "fieldManager"), text_of(query, "fieldValidation")
+    force = flag(query, "force") if "force" in query and options_kind == "PatchOptions" else None
     dry_run = query.get("dryRun", [])
     errors: list[FieldError] = []
     if apply and not manager:
@@ -125,12 +129,14 @@ def delete_query(query: Query) -> DeleteOptions:
     if "gracePeriodSeconds" in query:
         tree["gracePeriodSeconds"] = _number(query, "gracePeriodSeconds")
     if "orphanDependents" in query:
-        tree["orphanDependents"] = _flag(query, "orphanDependents")
+        tree["orphanDependents"] = flag(query, "orphanDependents")
     if "propagationPolicy" in query:
-        tree["propagationPolicy"] = _text(query, "propagationPolicy")
+        tree["propagationPolicy"] = text_of(query, "propagationPolicy")
     if "dryRun" in query:
         tree["dryRun"] = query["dryRun"]
-    preconditions = {key: _text(query, key) for key in ("uid", "resourceVersion") if key in query}
+    if flag(query, "ignoreStoreReadErrorWithClusterBreakingPotential"):
+        tree["ignoreStoreReadErrorWithClusterBreakingPotential"] = True
+    preconditions = {key: text for key in ("uid", "resourceVersion") if (text := text_of(query, key))}
     if preconditions:
         tree["preconditions"] = preconditions
     return delete_options(tree)
@@ -149,6 +155,7 @@ def delete_options(tree: Mapping[str, Any]) -> DeleteOptions:
     dry_run = tree.get("dryRun") or []
     if isinstance(dry_run, list):
         errors += _dry_run_errors(dry_run)
+    errors += _unsafe_delete_errors(tree)
     if errors:
         _refuse("DeleteOptions", iter(errors))
     try:
@@ -157,9 +164,18 @@ def delete_options(tree: Mapping[str, Any]) -> DeleteOptions:
         raise BadRequest(f"DeleteOptions cannot be read: {error}") from None
 
 
+def _unsafe_delete_errors(tree: Mapping[str, Any]) -> Iterator[FieldError]:
+    """A deletion for what cannot even be read has no other options; here everything can, so it is one like others."""
+    name = "ignoreStoreReadErrorWithClusterBreakingPotential"
+    if tree.get(name):
+        for other in ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"):
+            if tree.get(other) is not None:
+                yield field_errors.invalid(name, True, f"cannot be set together with .{other}")
+
+
 def wants_pretty(query: Query, user_agent: str) -> bool:
     """Whether a human reads along: asked for, or a browser or command line tool that shows the answer as it is."""
-    asked = _text(query, "pretty") if "pretty" in query else ""
+    asked = text_of(query, "pretty") if "pretty" in query else ""
     if asked:
         return asked.lower() in ("1", "t", "true")
     return user_agent.startswith(("curl", "Wget", "Mozilla/5.0"))
@@ -228,18 +244,19 @@ def _refuse(kind: str, errors: Iterator[FieldError]) -> None:
         raise field_errors.refusal(Resource("meta.k8s.io", "v1", "", kind), "", found)
 
 
-def _text(query: Query, name: str) -> str:
+def text_of(query: Query, name: str) -> str:
+    """The first value of an option, or nothing."""
     values = query.get(name)
     return values[0] if values else ""
 
 
-def _flag(query: Query, name: str) -> bool:
-    """Everything but "0" and "false" means yes, an empty value too."""
-    return name in query and _text(query, name).lower() not in ("0", "false")
+def flag(query: Query, name: str) -> bool:
+    """Whether an option is on: everything but "0" and "false" means yes, an empty value too."""
+    return name in query and text_of(query, name).lower() not in ("0", "false")
 
 
 def _number(query: Query, name: str) -> int:
-    text = _text(query, name)
+    text = text_of(query, name)
     if name not in query:
         return 0
     digits = text[1:] if text[:1] in ("-", "+") else text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 from aiohttp import web
@@ -15,6 +14,7 @@ from eachnode.objects.status import ApiError
 from eachnode.server.http.negotiation import JSON, PLAIN, YAML, Form, content_type
 
 COMPRESSED_FROM = 128 << 10  # Bytes: below that, compressing costs more time than it saves.
+NO_SNIFFING: Mapping[str, str] = {"X-Content-Type-Options": "nosniff"}
 LONGEST_WARNINGS = 4 << 10
 
 
@@ -27,12 +27,20 @@ class Reply:
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
 
-    def response(self, accept_encoding: str | None, warnings: Iterable[str] = ()) -> web.Response:
+    def unless_known(self, marks: str) -> Reply:
+        """The answer, or only its head for those who have it already."""
+        mark = self.headers.get("ETag", "")
+        # Caches take over the headers: the type says in which of several shapes a document is.
+        return Reply(304, b"", self.content_type, self.headers) if mark and mark in marks else self
+
+    def response(self, accept_encoding: str | None, audit_id: str, warnings: Iterable[str] = ()) -> web.Response:
         """The answer as aiohttp sends it; big ones compressed when the client can read that."""
         headers: CIMultiDict[str] = CIMultiDict(self.headers)
-        headers["Content-Type"] = self.content_type
-        headers["Cache-Control"] = "no-cache, private"
+        if self.content_type:
+            headers["Content-Type"] = self.content_type
+        headers.setdefault("Cache-Control", "no-cache, private")
         headers["Server"] = "eachnode"
+        headers["Audit-Id"] = audit_id
         body = self.body
         if len(body) > COMPRESSED_FROM and accept_encoding and "gzip" in accept_encoding:
             body = gzipped(body)
@@ -55,7 +63,7 @@ def json_reply(status: int, raw: bytes, form: Form = PLAIN, *, pretty: bool = Fa
 
 def error_reply(error: ApiError, form: Form = PLAIN, *, pretty: bool = False) -> Reply:
     """The Status of a refusal."""
-    headers = {"X-Content-Type-Options": "nosniff"} if error.code in (401, 403) else {}
+    headers = dict(NO_SNIFFING) if error.code in (401, 403) else {}
     if error.retry_after:
         headers["Retry-After"] = str(int(error.retry_after))
     body = rendered(msgspec.json.encode(error.status.tree()), form, pretty=pretty)
@@ -69,23 +77,18 @@ def text_reply(status: int, text: str, **headers: str) -> Reply:
 
 def unknown_page() -> Reply:
     """The 404 of a path at which nothing is served at all."""
-    return text_reply(404, "404 page not found\n", **{"X-Content-Type-Options": "nosniff"})
+    return text_reply(404, "404 page not found\n", **NO_SNIFFING)
 
 
 def rendered(raw: bytes, form: Form, *, pretty: bool = False) -> bytes:
     """JSON text as the form wants it: as it is, indented, or as YAML."""
     if form.media == YAML:
+        from eachnode.server.http.yaml_replies import as_yaml  # rarely asked for, and not free to import
+
         return as_yaml(msgspec.json.decode(raw))
     if pretty or form.pretty:
         return msgspec.json.format(raw, indent=2) + b"\n"
     return raw
-
-
-def as_yaml(tree: Any) -> bytes:
-    """A tree as YAML."""
-    import yaml  # rarely asked for, and not free to import
-
-    return yaml.safe_dump(tree, allow_unicode=True, width=1 << 30).encode()
 
 
 def gzipped(body: bytes) -> bytes:

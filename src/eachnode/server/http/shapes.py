@@ -17,6 +17,7 @@ from eachnode.objects.watching import Page
 from eachnode.server.http.negotiation import META_GROUP, Form
 from eachnode.server.kind import Column, Kind, Tree
 from eachnode.server.schema import canonical
+from eachnode.server.schema.decoding import internal_type
 
 
 class _Metadata(msgspec.Struct):
@@ -52,7 +53,7 @@ class Shaper:
             case "PartialObjectMetadata":
                 return self.partial(document)
             case "PartialObjectMetadataList":
-                raise self._mismatch("not a list")
+                raise self._mismatch("not a list", self.kind.resource.kind)
             case _:
                 return bytes(document.raw)
 
@@ -66,7 +67,7 @@ class Shaper:
                 head = {"kind": "PartialObjectMetadataList", "apiVersion": self._meta_version}
                 return list_text(head, list_metadata(page), items)
             case "PartialObjectMetadata":
-                raise self._mismatch("a list")
+                raise self._mismatch("a list", f"{self.kind.resource.kind}List")
             case _:
                 return plain_list(self.kind, page)
 
@@ -94,6 +95,8 @@ class Shaper:
             row["object"] = tree
         elif self.include == "Metadata":
             row["object"] = msgspec.Raw(self.partial(document))
+        else:
+            row["object"] = None
         return row
 
     def _cells(self, tree: Tree, now: float) -> list[Any]:
@@ -107,10 +110,9 @@ class Shaper:
         tree, definition = document.tree(), self.kind.definition
         return self._cells(canonical(definition, tree) if definition else tree, 0.0)
 
-    def _mismatch(self, what: str) -> NotAcceptable:
-        return NotAcceptable(
-            f"you requested {self.form.shape}, but the requested object is {what} ({self.kind.resource.kind})"
-        )
+    def _mismatch(self, what: str, name: str) -> NotAcceptable:
+        called = internal_type(self.kind.resource, name) if self.kind.definition else "unstructured.Unstructured"
+        return NotAcceptable(f"you requested {self.form.shape}, but the requested object is {what} (*{called})")
 
 
 class TableWatch:

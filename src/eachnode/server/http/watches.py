@@ -37,7 +37,13 @@ class Watches:
         self._ending = False
 
     async def serve(
-        self, request: web.BaseRequest, batches: Batches, line: Line, content_type: str, warnings: Iterable[str] = ()
+        self,
+        request: web.BaseRequest,
+        batches: Batches,
+        line: Line,
+        content_type: str,
+        audit_id: str,
+        warnings: Iterable[str] = (),
     ) -> web.StreamResponse:
         """Streams a watch to its end; raises the ApiError for which it cannot begin."""
         first = asyncio.ensure_future(anext(batches, None))
@@ -47,6 +53,7 @@ class Watches:
                 raise refusal
             response = web.StreamResponse(headers={"Content-Type": content_type, "Cache-Control": "no-cache, private"})
             response.headers["Server"] = "eachnode"
+            response.headers["Audit-Id"] = audit_id
             add_warnings(response.headers, warnings)
             response.enable_chunked_encoding()
             await response.prepare(request)

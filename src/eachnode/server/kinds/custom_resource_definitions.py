@@ -316,6 +316,7 @@ def _row(tree: Tree, _now: float) -> list[Any]:
 
 
 CUSTOM_RESOURCE_DEFINITION = Kind(
+    any_finalizers=True,
     resource=CUSTOM_RESOURCE_DEFINITIONS,
     singular="customresourcedefinition",
     definition="io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",

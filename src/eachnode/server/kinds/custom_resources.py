@@ -82,6 +82,7 @@ def _kind(spec: Tree, version: Tree, stored: _Stored | None, is_ending: bool) ->
         prepare_update=rules.prepare_update,
         prepare_status=rules.prepare_status,
         validate=rules.validate,
+        any_finalizers=True,
         validate_status=rules.validate_status,
         validate_name=dns_subdomain,
         warn=rules.warn,

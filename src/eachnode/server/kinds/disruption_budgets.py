@@ -153,6 +153,7 @@ POD_DISRUPTION_BUDGET = Kind(
     prepare_status=_prepare_status,
     validate=_validate,
     validate_update=_validate_update,
+    any_finalizers=True,
     whole_update=True,
     validate_status=_validate_status,
     validate_name=name_rules.path_segment,

@@ -204,6 +204,7 @@ _COLUMNS = (
 )
 
 EVENT = Kind(
+    any_finalizers=True,
     resource=EVENTS,
     singular="event",
     definition="io.k8s.api.core.v1.Event",

@@ -47,6 +47,7 @@ LEASE = Kind(
     validate=_validate,
     validate_name=name_rules.dns_subdomain,
     unconditional_update=False,
+    any_finalizers=True,
     create_on_update=True,
     columns=(NAME, Column("Holder", description="Who holds the lease."), AGE),
     row=_row,

@@ -38,7 +38,7 @@ def applied(kind: Kind, live: Tree | None, body: bytes, call: Call, subresource:
     if not call.field_manager:
         wrong: FieldError = required("fieldManager", "is required for apply patch")
         raise refusal(_OPTIONS, "", [wrong])
-    config = _configuration(kind, body, call)
+    config, repeats = _configuration(kind, body)
     wanted = ownership.shape_of(kind)
     _check_types(kind, wanted, config)
     try:
@@ -46,6 +46,7 @@ def applied(kind: Kind, live: Tree | None, body: bytes, call: Call, subresource:
     except Untypable as wrong_live:
         sentence = f"failed to create typed live object ({_called(kind, config)}): {wrong_live}"
         raise ApiError(sentence, reason="") from None
+    _complain(repeats, call)
     try:
         tree = conform_patched(kind, copy.deepcopy(made), call)
     except (Unreadable, StrictComplaints) as wrong_type:
@@ -55,50 +56,49 @@ def applied(kind: Kind, live: Tree | None, body: bytes, call: Call, subresource:
     return tree
 
 
-def _configuration(kind: Kind, body: bytes, call: Call) -> Tree:
-    """The applied object, as far as it can be read at all."""
-    tree, complaints = _read(body)
+def _configuration(kind: Kind, body: bytes) -> tuple[Tree, list[str]]:
+    """The applied object, as far as it can be read at all, and a complaint for each key that it repeats."""
+    tree, repeats = _read(body)
     if tree is not None and not isinstance(tree, dict):
         go = {list: "array", str: "string", bool: "bool"}.get(type(tree), "number")
         raise BadRequest(
             "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
             f"{go} into Go value of type map[string]interface {{}}"
         )
-    if complaints and call.field_validation == "Strict":
-        raise BadRequest(f"error strict decoding patch: {complaints}")
-    if complaints and call.field_validation == "Warn":
-        call.warnings.append(complaints)
     config: Tree = tree or {}
-    version, name = config.get("apiVersion", ""), config.get("kind", "")
-    if version != kind.resource.api_version:
-        raise BadRequest(
-            "Incorrect version specified in apply patch. "
-            f"Specified patch version: {version}, expected: {kind.resource.api_version}"
-        )
-    if name != kind.resource.kind:
-        raise BadRequest(f"the kind in the data ({name}) does not match the expected kind ({kind.resource.kind})")
+    version, name = (said if isinstance(said := config.get(key), str) else "" for key in ("apiVersion", "kind"))
+    if (version, name) != (kind.resource.api_version, kind.resource.kind):
+        raise BadRequest(f"invalid object type: {_full_name(version, name)}")
     metadata = config.setdefault("metadata", {})
     if isinstance(metadata, dict) and metadata.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
-    return config
+    return config, repeats
 
 
-def _read(body: bytes) -> tuple[Any, str]:
-    """(tree, complaint about repeated keys) of a body in YAML, which most clients send as JSON."""
+def _complain(repeats: list[str], call: Call) -> None:
+    """Says that the configuration repeats keys, as loudly as the caller wishes."""
+    if repeats and call.field_validation == "Strict":
+        listed = "\n  ".join(repeats)
+        sentence = "error strict decoding patch: error converting YAML to JSON: yaml: unmarshal errors:\n  "
+        raise BadRequest(sentence + listed)
+    if call.field_validation == "Warn":
+        call.warnings += repeats
+
+
+def _read(body: bytes) -> tuple[Any, list[str]]:
+    """(tree, complaints about repeated keys) of a body in YAML, which most clients send as JSON."""
     if body.lstrip()[:1] == b"{":
         try:
             tree = json_text.read(body)
             if not json_text.may_repeat_keys(body, json_text.keys_in(tree)):
-                return tree, ""
+                return tree, []
         except NotJson:
             pass
     try:
         tree = yaml_text.read(body)
     except NotYaml as wrong:
-        raise BadRequest(f"error decoding patch: error converting YAML to JSON: {wrong}") from None
-    lines = yaml_text.repeated_keys_in(tree)
-    complaint = "error converting YAML to JSON: yaml: unmarshal errors:\n  " + "\n  ".join(lines) if lines else ""
-    return json_text.plain(tree), complaint
+        raise BadRequest(f"error encoding patch: {wrong}") from None
+    return json_text.plain(tree), yaml_text.repeated_keys_in(tree)
 
 
 def _check_types(kind: Kind, wanted: Shape, config: Tree) -> None:
@@ -113,7 +113,13 @@ def _called(kind: Kind, tree: Tree) -> str:
     metadata = tree.get("metadata")
     about = metadata if isinstance(metadata, dict) else {}
     namespace, name = (text if isinstance(text := about.get(key), str) else "" for key in ("namespace", "name"))
-    return f"{namespace}/{name}; {kind.resource.api_version}, Kind={kind.resource.kind}"
+    return f"{namespace}/{name}; {_full_name(kind.resource.api_version, kind.resource.kind)}"
+
+
+def _full_name(api_version: str, kind: str) -> str:
+    """A kind as the reference names it: the core group is an empty word."""
+    group, _, version = api_version.rpartition("/")
+    return f"{group}/{version}, Kind={kind}"
 
 
 def _apply(
@@ -133,7 +139,8 @@ def _apply(
     changed = ownership.ours(kind, changed or {}, subresource)
     others = _take_over(kind, wanted, before, others, changed, call)
     others = _less(others, ownership.ours(kind, removed or {}, subresource))
-    time = timestamp(call.now) if last is None or made != before else last.time
+    # As in the reference, one who only joins the owners of what is there already has no time.
+    time = timestamp(call.now) if made != before else last.time if last is not None else None
     own = ownership.owned(wish)
     if call.field_manager == _KUBECTL:
         _renew_last_applied(made, config)

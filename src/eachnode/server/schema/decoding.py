@@ -138,16 +138,10 @@ def _check_name(resource: Resource, tree: Any, raw: bytes, whole_name_needed: bo
     """Refuses a body that says it is of another kind or version."""
     if tree is None and not whole_name_needed:
         return
-    if not isinstance(tree, dict):
-        parse_error = "couldn't get version/kind; json parse error: "
-        raise _unrecognized(resource, parse_error + mismatch(tree, _HEAD, None), raw)
-    for key in ("apiVersion", "kind"):
-        if not isinstance(value := tree.get(key), (str, type(None))):
-            wrong = mismatch(value, "string", None).replace("Go value", f"Go struct field .{key}")
-            raise _unrecognized(resource, f"couldn't get version/kind; json parse error: {wrong}", raw)
-    version, kind = tree.get("apiVersion") or "", tree.get("kind") or ""
-    if version.count("/") > 1:
-        raise _unrecognized(resource, f"unexpected GroupVersion string: {version}", raw)
+    try:
+        version, kind = said_to_be(tree)
+    except Unreadable as refusal:
+        raise _unrecognized(resource, str(refusal), raw) from None
     if whole_name_needed and not kind:
         raise _unrecognized(resource, f"Object 'Kind' is missing in '{raw.decode('utf-8', 'replace')}'", raw)
     if whole_name_needed:
@@ -157,6 +151,22 @@ def _check_name(resource: Resource, tree: Any, raw: bytes, whole_name_needed: bo
     version, kind = version or resource.api_version, kind or resource.kind
     if (version, kind) != (resource.api_version, resource.kind):
         raise _stranger(resource, version, kind)
+
+
+def said_to_be(tree: Any) -> tuple[str, str]:
+    """The apiVersion and kind that an object names, empty where it names none; raises Unreadable."""
+    if tree is None:
+        return "", ""
+    if not isinstance(tree, dict):
+        raise Unreadable(f"couldn't get version/kind; json parse error: {mismatch(tree, _HEAD, None)}")
+    version, kind = ("" if tree.get(key) is None else tree[key] for key in ("apiVersion", "kind"))
+    for key, value in (("apiVersion", version), ("kind", kind)):
+        if not isinstance(value, str):
+            wrong = mismatch(value, "string", None).replace("Go value", f"Go struct field .{key}")
+            raise Unreadable(f"couldn't get version/kind; json parse error: {wrong}")
+    if version.count("/") > 1:
+        raise Unreadable(f"unexpected GroupVersion string: {version}")
+    return version, kind
 
 
 def check_kind(resource: Resource, tree: Any) -> None:
@@ -189,13 +199,18 @@ def _no_conversion(resource: Resource, version: str, kind: str) -> str:
         return f"no kind {shown(kind)} is registered for version {shown(version)} in scheme {shown(_SCHEME)}"
     if kind == resource.kind and _internal(group) == _internal(resource.group):
         return ""
-    return f"converting ({short}.{kind}) to ({_internal(resource.group)}.{resource.kind}): unknown conversion"
+    return f"converting ({short}.{kind}) to ({internal_type(resource, resource.kind)}): unknown conversion"
 
 
 def _other_version(resource: Resource, version: str) -> BadRequest:
     return BadRequest(
         f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
     )
+
+
+def internal_type(resource: Resource, kind: str) -> str:
+    """The name of the reference's own type for a kind of this resource's group, as Go prints it."""
+    return f"{_internal(resource.group)}.{kind}"
 
 
 def _internal(group: str) -> str:

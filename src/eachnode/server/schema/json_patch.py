@@ -45,8 +45,8 @@ def _path(operation: Operation, name: str) -> list[str]:
         raise DoesNotApply(f"{operation['op']} operation failed to decode {name}: missing value")
     if pointer == _WHOLE:
         return []
-    head, *steps = pointer.split("/")
-    if head or not steps:
+    _, *steps = pointer.split("/")  # As in the reference, what stands before the first slash does not matter.
+    if not steps:
         raise DoesNotApply(f"{operation['op']} operation does not apply: doc is missing {name}: {pointer}")
     return [step.replace("~1", "/").replace("~0", "~") for step in steps]
 

@@ -128,7 +128,7 @@ class _Scanner:
     def _wrong(self, where: str) -> NotJson:
         if self.at >= len(self.text):
             return NotJson("unexpected end of JSON input")
-        char = chr(self.text[self.at].encode("utf-8", "replace")[0])
+        char = self.text[self.at]
         shown = {"'": "\\'", '"': '"'}.get(char) or go_quoted(char)[1:-1]
         return NotJson(f"invalid character '{shown}' {where}")
 

@@ -55,14 +55,15 @@ def patched(kind: Kind, tree: Tree, body: bytes, language: str, call: Call) -> T
 def _json(_kind: Kind, tree: Tree, body: bytes, call: Call) -> tuple[Any, str | None]:
     operations = _unmarshal(body, call, "[]handlers.jsonPatchOp", list)
     if len(operations) > MOST_OPERATIONS:
-        raise TooLarge(f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}, got {len(operations)}")
+        allowed = f"The allowed maximum operations in a JSON patch is {MOST_OPERATIONS}"
+        raise TooLarge(f"Request entity too large: {allowed}, got {len(operations)}")
     complaints = _check_operations(operations)
-    if call.field_validation == "Warn":
-        call.warnings += complaints
     try:
         made = patch_json(tree, operations)
     except DoesNotApply:
         raise Invalid(_REJECTED, details=Details()) from None
+    if call.field_validation == "Warn":
+        call.warnings += complaints
     if complaints and call.field_validation == "Strict":
         raise _unfit(go_json_sorted(made).decode(), str(StrictComplaints(complaints)))
     return made, None

@@ -161,9 +161,12 @@ def shape(definition: str) -> Shape:
 _UNDER_WAY: dict[str, Shape] = {}
 
 
+_UNDESCRIBED = ("List", "PodStatusResult", "RangeAllocation", "SerializedReference")  # Kinds without a schema.
+
+
 def known_kinds(api_version: str) -> frozenset[str]:
     """The kinds that the reference knows under an apiVersion, whether they are served here or not."""
-    return frozenset(_tables().kinds.get(api_version, "").split())
+    return frozenset((*_tables().kinds.get(api_version, "").split(), *(_UNDESCRIBED if api_version == "v1" else ())))
 
 
 def empty(shape: Shape) -> Tree:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from eachnode.objects.go_text import go_quoted
 from eachnode.server.schema.field_sets import LEAF, SELF, FieldSet, is_member, spelled
 from eachnode.server.schema.shapes import Field, Presence, Shape, Sort
 
@@ -349,13 +350,23 @@ def _shown(value: Any) -> str:
     return f"&{{{msgspec.json.encode(value).decode()}}}"
 
 
+def _in_go(value: Any) -> str:
+    """A value as Go's `%#v` prints it."""
+    if isinstance(value, dict):
+        entries = (f"{go_quoted(key)}:{_in_go(value[key])}" for key in sorted(value))
+        return f"map[string]interface {{}}{{{', '.join(entries)}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_in_go, value))}}}"
+    return go_quoted(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
 def _go_type(value: Any) -> str:
     names = {str: "string", bool: "bool", dict: "map[string]interface {}", list: "[]interface {}"}
     return names.get(type(value), "int64")
 
 
 def _not_a_string(value: Any) -> str:
-    return "" if isinstance(value, str) else f"expected string, got {_shown(value)}"
+    return "" if isinstance(value, str) else f"expected string, got &value.valueUnstructured{{Value:{_in_go(value)}}}"
 
 
 def _not_numeric(value: Any) -> str:

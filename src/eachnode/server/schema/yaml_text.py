@@ -67,6 +67,14 @@ def _where(refusal: yaml.MarkedYAMLError) -> str:
     return f"line {line}: " if line else ""
 
 
+def is_plain_text(text: str) -> bool:
+    """Whether a scalar without quotes is this text, and neither a number nor a date nor a word of YAML's own."""
+    if text in _WORDS or text in _NOT_IN_JSON:
+        return False
+    digits = text.replace("_", "")
+    return text[0] == "_" or not (_DATE.fullmatch(text) or _INTEGER.fullmatch(digits) or _FLOAT.fullmatch(digits))
+
+
 def repeated_keys_in(tree: Any) -> list[str]:
     """`line 4: key "a" already set in map` for each key that a map of a tree just read repeats."""
     lines: list[tuple[int, str]] = []

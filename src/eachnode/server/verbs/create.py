@@ -36,20 +36,20 @@ def create(
 def create_tree(registry: Registry, call: Call, served: Served, tree: Tree) -> Answer:
     """Creates this object."""
     about = tree["metadata"]
-    generated = bool(about.get("generateName")) and not about.get("name")
     version = about.pop("resourceVersion", "")
     about["uid"] = new_uid(registry.chance)
     about["creationTimestamp"] = timestamp(call.now)
-    if generated:
+    if about.get("generateName") and not about.get("name"):
         about["name"] = _free_name(registry, served, about)
     _shape(registry, call, served, tree)
-    known = served.shelf.get(about.get("namespace", ""), about["name"])
-    if known is not None:
-        leaving = "deletionTimestamp" in known.document.tree()["metadata"]
-        raise refusals.already_exists(served.resource, about["name"], generated=generated, leaving=leaving)
     if version.isdigit() and int(version):
         # The reference has no better code for it either.
         raise ApiError("resourceVersion should not be set on objects to be created", reason="")
+    known = served.shelf.get(about.get("namespace", ""), about["name"])
+    if known is not None:
+        leaving = "deletionTimestamp" in known.document.tree()["metadata"]
+        generated = bool(about.get("generateName"))
+        raise refusals.already_exists(served.resource, about["name"], generated=generated, leaving=leaving)
     return Answer(put(registry, served, tree, None, call).document, 201)
 
 

@@ -14,9 +14,11 @@ from posixpath import normpath
 
 import msgspec
 
-from eachnode.objects.status import BadRequest, Cause, Details, Gone, Unavailable
+from eachnode.objects.status import ApiError, BadRequest, Cause, Details, Gone, Unavailable
 from eachnode.objects.watching import Page
 from eachnode.server.field_errors import shown
+from eachnode.server.schema import json_text
+from eachnode.server.schema.json_text import NotJson
 from eachnode.server.store import Selection, Stored
 from eachnode.server.verbs.registry import Registry, Served
 from eachnode.server.verbs.writing import show
@@ -53,7 +55,7 @@ def choose(registry: Registry, served: Served, selection: Selection, options: Li
     version, start = _beginning(options, newest)
     objects = _objects(served, selection, start, version)
     at = newest if version is None else version
-    limit = 0 if options.version == "0" and not options.after else max(options.limit, 0)
+    limit = 0 if options.version == "0" else max(options.limit, 0)
     found, left = _first(objects, selection, limit)
     page = Page(
         documents=tuple(show(served, stored) for stored in found),
@@ -65,18 +67,18 @@ def choose(registry: Registry, served: Served, selection: Selection, options: Li
 
 
 def parsed_version(text: str) -> int:
-    """The number of a resourceVersion parameter, 0 for none; raises BadRequest when it is not one."""
-    if not text:
-        return 0
-    reason = "" if re.fullmatch("[0-9]+", text) else "invalid syntax"
-    if not reason and int(text) >= 1 << 64:
+    """The number of a resourceVersion parameter, 0 for none; raises what the reference says of one that is none."""
+    if wrong := _version_problem(text):
+        raise ApiError(wrong, reason="")  # The reference has no better code for it.
+    return int(text or "0")
+
+
+def _version_problem(text: str) -> str:
+    reason = "" if re.fullmatch("[0-9]*", text) else "invalid syntax"
+    if not reason and int(text or "0") >= 1 << 64:
         reason = "value out of range"
-    if reason:
-        raise BadRequest(
-            f"invalid resource version: resourceVersion: Invalid value: {shown(text)}: "
-            f"strconv.ParseUint: parsing {shown(text)}: {reason}"
-        )
-    return int(text)
+    said = shown(text)
+    return f"resourceVersion: Invalid value: {said}: strconv.ParseUint: parsing {said}: {reason}" if reason else ""
 
 
 def require_reached(registry: Registry, text: str) -> None:
@@ -92,7 +94,9 @@ def _beginning(options: ListOptions, newest: int) -> tuple[int | None, str]:
         if options.version not in ("", "0"):
             raise BadRequest("specifying resource version is not allowed when using continue")
         return (None if token.rv < 0 else token.rv), token.start
-    version = parsed_version(options.version)
+    if wrong := _version_problem(options.version):
+        raise BadRequest(f"invalid resource version: {wrong}")
+    version = int(options.version or "0")
     if version > newest:
         raise _too_large(version, newest)
     exact = options.match == "Exact" or (not options.match and options.limit > 0 and version > 0)
@@ -141,11 +145,14 @@ def _token(start: str, version: int) -> str:
 def _read_token(text: str) -> _Token:
     """What a continue token says; raises BadRequest when it says nothing sensible."""
     refused = "invalid continue token: continue key is not valid"
-    if re.search("[^A-Za-z0-9_-]", text):
-        raise BadRequest(f"{refused}: illegal base64 data")
+    if foreign := re.search("[^A-Za-z0-9_-]", text):
+        raise BadRequest(f"{refused}: illegal base64 data at input byte {foreign.start()}")
     try:
-        token = msgspec.json.decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Token)
-    except (binascii.Error, UnicodeDecodeError, msgspec.DecodeError) as error:
+        said = json_text.read(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        token = msgspec.convert(said, _Token)
+    except binascii.Error:
+        raise BadRequest(f"{refused}: illegal base64 data at input byte {len(text) - 1}") from None
+    except (NotJson, msgspec.ValidationError) as error:
         raise BadRequest(f"{refused}: {error}") from None
     if token.v != _TOKEN_FORM:
         raise BadRequest(f"{refused}: server does not recognize this encoded version {token.v}")

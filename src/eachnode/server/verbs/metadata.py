@@ -7,7 +7,6 @@ from typing import Any
 
 from eachnode.objects import formats
 from eachnode.objects.go_text import go_json
-from eachnode.objects.resources import EVENTS
 from eachnode.server.field_errors import FieldError, forbidden, invalid, not_supported, required, too_long
 from eachnode.server.kind import Call, Kind, Tree
 from eachnode.server.kinds.labels import validate_annotations, validate_labels
@@ -21,7 +20,6 @@ _KEPT_FROM_BEFORE = ("generation", "creationTimestamp", "deletionTimestamp")
 _FILLED_FROM_BEFORE = ("uid", "deletionGracePeriodSeconds")
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
-_FINALIZERS_HAVE_DOMAINS = ("", "apps", "events.k8s.io", "rbac.authorization.k8s.io", "scheduling.k8s.io")
 _LONGEST_MANAGER, _LONGEST_SUBRESOURCE = 128, 256
 
 
@@ -68,6 +66,7 @@ def keep(new: Tree, old: Tree) -> None:
             new[key] = old[key]
         elif key == "generation":
             new.pop(key, None)
+    new.pop("selfLink", None)
     for key in _FILLED_FROM_BEFORE:
         if key in old and new.get(key) in (None, ""):
             new[key] = old[key]
@@ -176,8 +175,8 @@ def _validate_finalizers(finalizers: Iterable[str]) -> Iterator[FieldError]:
 
 
 def _validate_domains(about: Tree, kind: Kind) -> Iterator[FieldError]:
-    """Finalizers need a domain, in the groups whose kinds the reference asks for one."""
-    if kind.resource.group in _FINALIZERS_HAVE_DOMAINS and kind.resource != EVENTS:
+    """Finalizers need a domain, of all but some kinds."""
+    if not kind.any_finalizers:
         for index, name in enumerate(about.get("finalizers") or ()):
             for problem in domainless_finalizer(name):
                 yield invalid(f"metadata.finalizers[{index}]", name, problem)

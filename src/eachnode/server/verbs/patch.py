@@ -57,5 +57,6 @@ def _apply(
         reason = f"uid mismatch: the provided object specified uid {about['uid']}, and no existing object was found"
         raise refusals.conflict(served.resource, name, reason)
     metadata.wipe(about)
+    about.pop("resourceVersion", None)
     metadata.drop_repeated_owners(about, call)
     return create_tree(registry, call, served, tree)

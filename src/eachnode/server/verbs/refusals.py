@@ -29,7 +29,7 @@ def not_allowed(resource: Resource, verb: str) -> MethodNotAllowed:
 
 
 def already_exists(resource: Resource, name: str, *, generated: bool = False, leaving: bool = False) -> AlreadyExists:
-    """The name is taken; `leaving` by an object that is being deleted, `generated` when the server had chosen it."""
+    """The name is taken; `leaving` by an object that is being deleted, `generated` when the server was to choose it."""
     sentence = f'{resource.qualified} "{name}" already exists'
     if generated:
         sentence += ", the server was not able to generate a unique name for the object"

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace as with_fields
 from typing import Literal
 
-from eachnode.objects.status import BadRequest
+from eachnode.objects.go_text import go_quoted
+from eachnode.objects.status import ApiError, BadRequest
 from eachnode.server.field_errors import invalid, refusal
 from eachnode.server.kind import Answer, Call, Tree
 from eachnode.server.schema import decode
@@ -119,7 +120,8 @@ def _check_version(served: Served, about: Tree, old: Stored) -> None:
     """Raises Conflict unless the writer saw the newest version, or does not mind."""
     said = about.get("resourceVersion") or "0"
     if not said.isdigit():
-        raise BadRequest(f'strconv.ParseUint: parsing "{said}": invalid syntax')
+        # The reference has no better code for it either.
+        raise ApiError(f"strconv.ParseUint: parsing {go_quoted(said)}: invalid syntax", reason="")
     if int(said) == 0 and not served.kind.unconditional_update:
         about_list = with_fields(served.resource, kind=served.resource.plural)
         raise refusal(about_list, old.name, [invalid("metadata.resourceVersion", 0, "must be specified for an update")])

@@ -57,18 +57,23 @@ class OpenApi:
         self._made: dict[str, _Text] = {}
         self._seen: tuple[object, ...] = ()
 
-    def reply(self, words: Sequence[str], accept: str) -> Reply | None:
-        """The document at a path that begins with openapi; None when there is none."""
+    def reply(self, words: Sequence[str], accept: str, mark: str = "") -> Reply | None:
+        """The document at a path that begins with openapi; None when there is none.
+
+        Who names the document by its mark may keep it for good, and is led to the present one if that is another.
+        """
         self._forget_if_changed()
         match list(words):
             case ["openapi", "v2"]:
                 return self._swagger(accept)
             case ["openapi", "v3"]:
-                return _sent(self._text("v3", self._index), accept)
+                return _sent(self._text("v3", self._index), "")
             case ["openapi", "v3", "api", version]:
-                return self._group_version("", version, accept)
+                return self._group_version("", version, accept, mark)
             case ["openapi", "v3", "apis", group, version] if group:
-                return self._group_version(group, version, accept)
+                return self._group_version(group, version, accept, mark)
+            case ["openapi", "v3", *_]:
+                return Reply(404, b"", "")
             case _:
                 return None
 
@@ -77,12 +82,15 @@ class OpenApi:
         if seen != self._seen:
             self._made, self._seen = {}, seen
 
-    def _group_version(self, group: str, version: str, accept: str) -> Reply | None:
+    def _group_version(self, group: str, version: str, accept: str, mark: str) -> Reply:
         known = self._discovery.groups().get(group)
         if known is None or version not in known.versions:
-            return None
+            return Reply(404, b"", "")
         name = f"{'apis/' + group if group else 'api'}/{version}"
-        return _sent(self._text(name, lambda: self._v3(known.versions[version])), accept, cached=_FOREVER)
+        text = self._text(name, lambda: self._v3(known.versions[version]))
+        if mark not in ("", text.mark):
+            return Reply(301, b"", JSON, {"Location": f"/openapi/v3/{name}?hash={text.mark}", "Vary": "Accept"})
+        return _sent(text, accept, cached=_FOREVER if mark else "")
 
     def _swagger(self, accept: str) -> Reply:
         media = prefers(accept, (JSON, ASKED_AS, SWAGGER_BYTES))
