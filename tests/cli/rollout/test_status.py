@@ -6,20 +6,24 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
 from eachnode.cli.failures import Failure
 from eachnode.cli.rollout.following import STUCK, Patience, follow
-from eachnode.cli.rollout.progress import Progress
+from eachnode.cli.rollout.progress import Progress, Tempo
 from eachnode.cli.rollout.showing import Lines
 from eachnode.cli.set import set_images
 from eachnode.client.faulty import Faults, Faulty
+from eachnode.client.intercepting import Intercepting
 from eachnode.controllers.kubelet import STOPPED
-from eachnode.objects.resources import DAEMON_SETS, NODES
+from eachnode.decisions.explanation_words import Kind
+from eachnode.objects.resources import DAEMON_SETS, NODES, PODS
+from eachnode.objects.watching import Page
 from tests.cli.golden import assert_golden
 from tests.cli.walks import LIFELIKE, walked
-from tests.worlds import World, daemon_set, world
+from tests.worlds import World, daemon_set, pod, world
 
 MISSING = "non-existent:1"  # An image that simulated nodes cannot pull.
 
@@ -81,6 +85,38 @@ async def test_a_stuck_rollout_tells_which_nodes_are_in_the_way_and_why() -> Non
             await followed(here, stuck_after=30)
         assert failure.value.code == STUCK
         assert_golden("rollout_status_stuck", str(failure.value))
+
+
+async def test_who_has_the_room_is_told_while_it_is_followed() -> None:
+    async with walked(nodes=2) as here:
+        hog = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "3"}}}
+        await here.create(PODS, pod("hog", nodeName="node-1", containers=[hog]))
+        wanted = {"containers": [{"name": "c", "image": "i:2", "resources": {"requests": {"cpu": "2"}}}]}
+        await here.patch(DAEMON_SETS, "web", {"spec": {"template": {"spec": wanted}}})
+        seen: list[Progress] = []
+        lists: list[float] = []
+        door = Intercepting(here.door)
+
+        async def counted(*arguments: Any, **options: Any) -> Page:
+            if options.get("fields", "").startswith("spec.nodeName="):
+                lists.append(here.cluster.clock.now())
+            return await here.door.list(*arguments, **options)
+
+        door.list = counted  # type: ignore[method-assign]  # the others stay as they are
+        patience = Patience(timeout=60)
+        clock = here.cluster.clock
+
+        def show(progress: Progress, tempo: Tempo, now: float) -> None:
+            seen.append(progress)
+
+        with pytest.raises(Failure) as failure:
+            await follow(door, "web", "default", clock=clock, patience=patience, show=show)
+        (answer,) = seen[-1].hindrances
+        assert answer.kind is Kind.PENDING
+        assert answer.because == "2 of cpu is asked for and 900m of 3900m is free"
+        assert [holder.name for holder in answer.reasons[0].holders] == ["hog"]
+        assert len(lists) <= 60 / 10 + 3  # It is looked at now and then, not with each glance.
+        assert "node-1: Insufficient cpu" in str(failure.value)
 
 
 async def test_time_since_it_got_further_counts_and_not_time_since_anything_happened() -> None:

@@ -6,10 +6,10 @@ All other pods of the cluster are asked for only where a pod has no node, and th
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 
 from eachnode.cli.errands import each, find
+from eachnode.cli.explaining.rooms import Unplaced, landscape_of
 from eachnode.cli.explaining.stories import Stories, last_words, stories_of
 from eachnode.cli.failures import Failure
 from eachnode.cli.live import Look, look_at
@@ -21,19 +21,14 @@ from eachnode.decisions.explanation import Scene, replay_failures
 from eachnode.decisions.explanation_of_pods import tells_little
 from eachnode.decisions.explanation_views import NodeTold, PodStarted, PodTold
 from eachnode.decisions.plan import SELECTING_ALL
-from eachnode.decisions.scheduling import Landscape, explain, survey
 from eachnode.decisions.slots import State
 from eachnode.objects.clock import Clock, seconds
 from eachnode.objects.daemonset import DaemonSet
-from eachnode.objects.meta import Key, MetadataOnly
+from eachnode.objects.meta import Key
 from eachnode.objects.node import Node
 from eachnode.objects.pod import Pod
-from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NAMESPACES, NODES, PODS
+from eachnode.objects.resources import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from eachnode.objects.revision import ControllerRevision
-from eachnode.objects.status import Forbidden
-from eachnode.objects.workload import WorkloadPod
-
-FEW = 16  # Nodes whose pods are asked for node by node; with more of them one list of all pods is cheaper.
 
 
 @dataclass(slots=True)
@@ -111,8 +106,13 @@ async def scene_of(door: Door, clock: Clock, observed: Observed, only: str = "")
     if states[State.VACANT] or states[State.FAILED]:
         stories = await stories_of(door, look.daemonset)
         replay_failures(fleet, _since_template(stories.failures, look), clock.now())
-    unplaced = [pod for slot in concerned for pod in slot.alive if _waits_for_a_place(pod, observed)]
-    landscape = await _landscape(door, unplaced, observed) if unplaced else None
+    unplaced = [
+        Unplaced(observed.pods[pod.uid], pod.target)
+        for slot in concerned
+        for pod in slot.alive
+        if _waits_for_a_place(pod, observed)
+    ]
+    landscape = await landscape_of(door, unplaced, observed.nodes) if unplaced else None
     namespace = look.daemonset.metadata.namespace
     silent = {pod.uid for slot in concerned for pod in slot.alive if _is_on_its_way(pod, observed)}
     words = await last_words(door, namespace, silent) if silent else {}
@@ -136,46 +136,3 @@ def _since_template(failures: dict[str, tuple[float, ...]], look: Look) -> dict[
     current = look.history.current
     began = seconds(current.metadata.creation_timestamp) if current and current.metadata.creation_timestamp else 0.0
     return {node: tuple(when for when in moments if when >= began) for node, moments in failures.items()}
-
-
-# Room
-
-
-async def _landscape(door: Door, unplaced: list[Pod], observed: Observed) -> Landscape | None:
-    """The nodes that the unplaced pods are for, and what is on them; None when we may not look at others' pods."""
-    try:
-        return await _surveyed(door, unplaced, observed)
-    except Forbidden:
-        return None
-
-
-async def _surveyed(door: Door, unplaced: list[Pod], observed: Observed) -> Landscape:
-    """What is on the nodes that the unplaced pods are for; the whole cluster where that is not enough."""
-    targets = {pod.target for pod in unplaced}
-    namespaces = await _namespace_labels(door)
-    if len(targets) <= FEW:
-        pods = [pod async for pod in _pods_of(door, sorted(targets))]
-        landscape = survey(observed.nodes.values(), pods, namespaces)
-        if all(_has_answer(observed.pods[pod.uid], landscape) for pod in unplaced):
-            return landscape
-    everything = [document.read(WorkloadPod) async for document in each(door, PODS)]
-    return survey(observed.nodes.values(), everything, namespaces)
-
-
-def _has_answer(pod: PodTold, landscape: Landscape) -> bool:
-    """Whether something on the pod's own node is in its way already."""
-    return bool(pod.spec.scheduling_gates) or any(answer.objections for answer in explain(pod, landscape))
-
-
-async def _pods_of(door: Door, targets: Iterable[str]) -> AsyncIterator[WorkloadPod]:
-    for target in (*targets, ""):  # And of no node: room may be promised to them.
-        async for document in each(door, PODS, fields=f"spec.nodeName={target}"):
-            yield document.read(WorkloadPod)
-
-
-async def _namespace_labels(door: Door) -> dict[str, dict[str, str]]:
-    try:
-        found = [document.read(MetadataOnly).metadata async for document in each(door, NAMESPACES)]
-    except Forbidden:
-        return {}  # Terms that select namespaces by label then match none.
-    return {metadata.name: metadata.labels or {} for metadata in found}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from eachnode.cli.board.picture import picture_of
 from eachnode.cli.errands import find
 from eachnode.cli.explaining.observing import observe_now, scene_of
+from eachnode.cli.explaining.rooms import Glances, Unplaced
 from eachnode.cli.explaining.telling import grouped
 from eachnode.cli.failures import FAILED, Failure
 from eachnode.cli.live import LiveView, Look
@@ -83,6 +84,7 @@ class _Follower:
         self._began = clock.now()
         self._tempo = Tempo(self._began, self._began)
         self._generation = 0
+        self._glances = Glances(door, clock)
 
     async def to_the_end(self, show: Show) -> Progress:
         """Look and show until it is done, or must be given up."""
@@ -126,17 +128,13 @@ class _Follower:
         keys = [pod.metadata.key for slot in slots for pod in slot.pods if not pod.is_ready]
         told = [pod for key in keys if (pod := await self._asked(PODS, key, PodTold)) is not None]
         nodes = [node for slot in slots if (node := await self._asked(NODES, Key("", slot.node), NodeTold)) is not None]
+        by_uid = {pod.metadata.uid: pod for pod in told}
+        by_name = {node.metadata.name: node for node in nodes}
+        landscape = await self._glances.at(_unplaced(slots, by_uid), by_name)
         now = self._clock.now()
         look.fleet.refresh(now)  # While others were asked, pods and nodes changed.
         slots = [slot for slot in slots if look.fleet.slots.get(slot.node) is slot]
-        scene = Scene(
-            look.daemonset,
-            look.fleet,
-            look.history,
-            now,
-            {node.metadata.name: node for node in nodes},
-            {pod.metadata.uid: pod for pod in told},
-        )
+        scene = Scene(look.daemonset, look.fleet, look.history, now, by_name, by_uid, landscape)
         answers = (explain_slot(scene, slot) for slot in slots)
         return [answer for answer in answers if answer.kind is not Kind.RUNNING]
 
@@ -191,6 +189,17 @@ def _in_the_way(look: Look) -> list[Slot]:
         for _, slot in sorted(look.fleet.slots.items())
         if slot.wanted and slot.reading is not None and slot.reading.state in IN_THE_WAY
     ]
+
+
+def _unplaced(slots: list[Slot], told: Mapping[str, PodTold]) -> list[Unplaced]:
+    """The pods there that no scheduler has placed, though it tried."""
+    pods = ((told.get(pod.uid), pod.target) for slot in slots for pod in slot.alive if not pod.spec.node_name)
+    return [Unplaced(pod, target) for pod, target in pods if pod is not None and _was_tried(pod)]
+
+
+def _was_tried(pod: PodTold) -> bool:
+    scheduled = pod.condition("PodScheduled")
+    return scheduled is not None and scheduled.status == "False"
 
 
 def _oldest(slot: Slot) -> float:
