@@ -131,19 +131,21 @@ class Fleet:
             slot = self.slots[node.name] = Slot(node.name)
         elif slot.verdict == verdict and slot.unreachable == unreachable:
             return False
+        was_wanted = slot.wanted
         slot.verdict, slot.unreachable = verdict, unreachable
         self._touched[node.name] = None
-        return True
+        return was_wanted or slot.wanted or bool(slot.pods)
 
     def lose_node(self, name: str) -> bool:
-        """The node is gone; answers whether that changes anything."""
+        """The node is gone; answers whether that makes a difference."""
         slot = self.slots.get(name)
         if slot is None or slot.verdict is None:
             return False
+        mattered = slot.wanted or bool(slot.pods)
         slot.verdict, slot.unreachable = None, False
         self.backoff.forget(name)
         self._touched[name] = None
-        return True
+        return mattered
 
     def see_pod(self, pod: Pod) -> None:
         """The pod is ours, and as it now is."""

@@ -191,12 +191,16 @@ def test_a_revision_wakes_its_owner_or_whoever_could_adopt_it() -> None:
 def test_a_node_wakes_those_to_whom_it_makes_a_difference() -> None:
     picky = daemonset("e", template={"nodeSelector": {"disk": "ssd"}})
     made = told(daemonset("d"), picky)
-    assert made.node(None, node()) == ["d", "e"]
+    assert made.node(None, node()) == ["d"]
     assert made.node(node(), node()) == []
+    assert made.node(node(), node(taints=[{"key": "b", "effect": "NoExecute"}])) == ["d"]
+    assert made.node(node(taints=[{"key": "b", "effect": "NoExecute"}]), node()) == ["d"]
     assert made.node(node(), node(disk="ssd")) == ["e"]
     assert made.node(node(disk="ssd"), node(disk="ssd", zone="a")) == []
     taint = {"key": "a", "effect": "NoSchedule"}
     assert made.node(node(disk="ssd"), node(taints=[taint], disk="ssd")) == ["d", "e"]
+    assert made.node(node(taints=[taint], disk="ssd"), None) == []  # Refused, and nothing was there.
+    made.node(None, node())
     heartbeat = msgspec.convert({"metadata": {"name": "n1", "labels": {}, "annotations": {"a": "b"}}}, Node)
     assert made.node(node(), heartbeat) == []
 
