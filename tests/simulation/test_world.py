@@ -62,6 +62,13 @@ def test_a_day_passes_in_seconds() -> None:
     assert outcome.lasted >= 86_400
 
 
+def test_in_a_longer_run_life_goes_on() -> None:
+    again = scene({"setImage": {"d": "agent:2"}}, {"apply": DAEMON["apply"]}, nodes=1, rests=False, every="10m")
+    outcome = simulate(again, 1, until=3600.0)
+    assert outcome.ok, told(outcome)
+    assert sum("sets the image" in line.what for line in outcome.lines) == 6
+
+
 def test_a_killed_server_forgets_nothing_and_a_killed_controller_does_nothing_twice() -> None:
     calm = scene(DAEMON, {"expect": {"complete": True}, "within": "3m"}, restarts=True)
     blows = (Strike(0.02, "restart-server", "server", 2.0), Strike(0.03, "kill", "controller", 1.0))

@@ -21,6 +21,8 @@ def unsettled(truth: Truth, now: float) -> Iterator[str]:
         yield from _slots(truth, daemons, now)
         yield from _status(daemons, now)
         yield from _history(daemons)
+    for key in sorted(truth.left_behind()):
+        yield f"{key} belongs to a DaemonSet that is gone"
 
 
 def _slots(truth: Truth, daemons: Daemons, now: float) -> Iterator[str]:

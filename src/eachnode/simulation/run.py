@@ -112,7 +112,7 @@ class _Run:
         async with asyncio.TaskGroup() as group:
             for trouble in self._outcome.troubles:
                 group.create_task(self._suffer(trouble))
-            group.create_task(Performer(self._world, self._scenario).perform())
+            group.create_task(Performer(self._world, self._scenario).perform(self._until))
         await asyncio.sleep(max(0.0, self._until - loop.time()))
         self._world.story.tell("world", "all troubles are over")
         if self._scenario.settles:

@@ -95,6 +95,7 @@ class Scenario(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_field
     chaos: bool = True  # Whether the seed may draw faults of its own.
     chaos_until: Duration = "1m"
     restarts: bool = False  # Whether the seed may draw a restart of the server.
+    every: Duration = 0  # In a longer run (--until) the steps begin anew after so long; 0: they happen once.
     settles: bool = True  # Whether everything is complete in the end.
     settle_within: Duration = "10m"
     rest_for: Duration = "7m"  # Longer than any patience of a loop (5 minutes for an expected pod).
@@ -147,7 +148,9 @@ def scenario_from(tree: Any, origin: str = "the scenario") -> Scenario:
                     parse_duration(each)
         for line in (*scenario.faults,):
             parse_duration(line.start), parse_duration(line.until)
-        for each in (scenario.heartbeat, scenario.chaos_until, scenario.settle_within, scenario.rest_for):
+        for each in (
+            scenario.heartbeat, scenario.chaos_until, scenario.settle_within, scenario.rest_for, scenario.every,
+        ):  # fmt: skip
             parse_duration(each)
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidScenario(f"{origin}: {error}") from error

@@ -31,12 +31,22 @@ class Performer:
         self._scenario = scenario
         self._door = world.user
 
-    async def perform(self) -> None:
-        """All steps, each at its moment."""
-        loop = asyncio.get_running_loop()
+    async def perform(self, until: float = 0.0) -> None:
+        """All steps, each at its moment; over and over until then, where the scenario says how often."""
+        loop, every = asyncio.get_running_loop(), parse_duration(self._scenario.every)
+        began = 0.0
+        while True:
+            await self._perform_once(began)
+            began = max(began + every, loop.time())
+            if not every or began >= until or self._world.violations:
+                return
+            await asyncio.sleep(began - loop.time())
+
+    async def _perform_once(self, began: float) -> None:
         for step in self._scenario.steps:
             if step.at is not None:
-                await asyncio.sleep(max(0.0, parse_duration(step.at) - loop.time()))
+                moment = began + parse_duration(step.at)
+                await asyncio.sleep(max(0.0, moment - asyncio.get_running_loop().time()))
             await asyncio.sleep(parse_duration(step.after))
             await self._step(step)
 

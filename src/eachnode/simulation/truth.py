@@ -145,6 +145,11 @@ class Truth:
         """A DaemonSet by its name."""
         return next((each for each in self.daemons.values() if each.key == Key(namespace, name)), None)
 
+    def left_behind(self) -> Iterator[Key]:
+        """Pods and revisions of DaemonSets that are gone."""
+        for things in self._strays.values():
+            yield from things
+
     def apply(self, commit: Commit) -> None:
         """Make a commit part of the truth."""
         place = commit.resource, commit.key
