@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from eachnode.objects.api_versions import version_rank
-from eachnode.objects.resources import EVENTS, EVENTS_V1, PODS
+from eachnode.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, EVENTS_V1, PODS
 from eachnode.server.http.discovery import storage_version_hash
 from tests.server.http.sites import config_map, running, serve_widgets
 
@@ -24,6 +24,7 @@ def test_versions_are_preferred_as_the_reference_does() -> None:
 def test_the_storage_version_hash_is_the_references() -> None:
     assert storage_version_hash(PODS) == "xPOwRZ+Yhw8="
     assert storage_version_hash(EVENTS) == "r2yiGXH7wu8="
+    assert storage_version_hash(CUSTOM_RESOURCE_DEFINITIONS) == "jfWCUB31mvA="
     assert storage_version_hash(EVENTS_V1) != "r2yiGXH7wu8="
 
 

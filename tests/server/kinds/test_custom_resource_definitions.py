@@ -9,7 +9,7 @@ import pytest
 
 from eachnode.server.kind import Tree
 from eachnode.server.kinds.custom_resource_definitions import CUSTOM_RESOURCE_DEFINITION
-from tests.server.kinds.judging import CALL, created, listed, read, update_faults
+from tests.server.kinds.judging import CALL, cells, created, listed, read, update_faults
 
 NAME = "widgets.example.com"
 
@@ -230,3 +230,19 @@ def test_rules_in_cel_are_warned_of() -> None:
     schema = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
     tree = created(CUSTOM_RESOURCE_DEFINITION, metadata={"name": NAME}, spec=spec(schema))
     assert any("does not evaluate" in warning for warning in CUSTOM_RESOURCE_DEFINITION.warn(tree, None))
+
+
+def test_a_row_says_what_is_served_and_under_which_names() -> None:
+    wanted = spec(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd", "wi"]})
+    older = {**copy.deepcopy(wanted["versions"][0]), "name": "v1beta1", "storage": False}
+    unserved = {**older, "name": "v0", "served": False}
+    tree = created(
+        CUSTOM_RESOURCE_DEFINITION,
+        metadata={"name": NAME},
+        spec={**wanted, "versions": [older, *wanted["versions"], unserved]},
+    )
+    row = cells(CUSTOM_RESOURCE_DEFINITION, tree)
+    assert row[:3] == [NAME, "Namespaced", "v1(storage),v1beta1"]
+    assert row[4:] == ["example.com", "Widget", "wd,wi", False]
+    tree["status"]["conditions"] = [{"type": "Established", "status": "True"}]
+    assert cells(CUSTOM_RESOURCE_DEFINITION, tree)[-1] is True

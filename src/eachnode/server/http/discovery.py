@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from eachnode.objects.api_versions import version_rank
-from eachnode.objects.resources import Resource
+from eachnode.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from eachnode.server.http.negotiation import Form, accepted_discovery, accepted_plain
 from eachnode.server.http.replies import Reply, json_reply
 from eachnode.server.kind import Kind, Tree
@@ -141,7 +141,9 @@ def resource_list(group: Group, version: str) -> Tree:
 
 def storage_version_hash(stored: Resource) -> str:
     """The mark by which clients notice that objects are stored in another version than before."""
-    digest = sha256(f"{stored.group}/{stored.version}/{stored.kind}".encode()).digest()
+    # The reference has kept definitions of custom kinds in an old version to this day.
+    version = "v1beta1" if stored == CUSTOM_RESOURCE_DEFINITIONS else stored.version
+    digest = sha256(f"{stored.group}/{version}/{stored.kind}".encode()).digest()
     return b64encode(digest[:8]).decode()
 
 

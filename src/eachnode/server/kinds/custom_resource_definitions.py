@@ -312,7 +312,22 @@ def _unknown_formats(schema: Any) -> set[str]:
 
 
 def _row(tree: Tree, _now: float) -> list[Any]:
-    return [tree["metadata"].get("name", ""), tree["metadata"].get("creationTimestamp")]
+    about, spec = tree["metadata"], tree["spec"]
+    served = [
+        f"{version['name']}(storage)" if version.get("storage") else version["name"]
+        for version in spec["versions"]
+        if version.get("served")
+    ]
+    return [
+        about.get("name", ""),
+        spec["scope"],
+        ",".join(sorted(served)),
+        about.get("creationTimestamp"),
+        spec["group"],
+        spec["names"]["kind"],
+        ",".join(spec["names"].get("shortNames") or ()),
+        is_true(tree, "Established"),
+    ]
 
 
 CUSTOM_RESOURCE_DEFINITION = Kind(
@@ -337,7 +352,13 @@ CUSTOM_RESOURCE_DEFINITION = Kind(
     unconditional_update=False,
     columns=(
         Column("Name", format="name", description="Name must be unique within a namespace."),
+        Column("Scope", description="Whether its objects are in namespaces."),
+        Column("Versions", description="The versions that are served."),
         Column("Created At", "date", description="When the object was created."),
+        Column("Group", description="The group of its kind.", priority=1),
+        Column("Kind", description="The kind of its objects.", priority=1),
+        Column("ShortNames", description="What its kind is called in short.", priority=1),
+        Column("Established", "boolean", description="Whether its kind is served.", priority=1),
     ),
     row=_row,
 )

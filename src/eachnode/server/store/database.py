@@ -118,6 +118,7 @@ class SqliteFile:
     """
 
     def __init__(self, path: Path, synchronous: Synchronous = "NORMAL") -> None:
+        self._path = path
         self._lock = _lock(path)
         try:
             self._connection = _connect(path, synchronous)
@@ -128,7 +129,6 @@ class SqliteFile:
                 raise
             raise StoreError(f"the database {path} cannot be used: {error}") from error
         self.version = self.oldest if clean or synchronous == "FULL" else self.oldest + _LEAP
-        self._path = path
         self._commits = 0
 
     def load(self) -> dict[str, list[Row]]:
@@ -138,7 +138,7 @@ class SqliteFile:
             for row in self._connection.execute("SELECT born, resource, version, expires, body FROM objects"):
                 found[row[1]].append(Row(*row))
         except sqlite3.Error as error:
-            raise StoreError(f"the database {self._path} is damaged: {error}") from error
+            raise StoreError(_damaged(self._path, error)) from error
         return found
 
     def commit(self, rows: Sequence[Row], removed: Iterable[int], version: int) -> None:
@@ -185,7 +185,7 @@ class SqliteFile:
             raise StoreError(f"the database has format {layout}, this eachnode reads format {_FORMAT}")
         for (finding,) in run.execute("PRAGMA quick_check(1)"):
             if finding != "ok":
-                raise StoreError(f"the database is damaged: {finding}")
+                raise StoreError(_damaged(self._path, finding))
         version, clean = run.execute("SELECT version, clean FROM counter").fetchone()
         run.execute("UPDATE counter SET clean = 0")
         return version, bool(clean)
@@ -203,6 +203,12 @@ class SqliteFile:
             (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
             if free > _FREE_PAGES_KEPT:
                 self._connection.execute(f"PRAGMA incremental_vacuum({_PAGES_GIVEN_BACK})").fetchall()
+
+
+def _damaged(path: Path, finding: object) -> str:
+    """What a database that cannot be read any more is said to be, in one line, and what can be done."""
+    what = " ".join(str(finding).replace("*** in database main ***", "").split())
+    return f"the database {path} is damaged: {what}; put a copy of it in its place, or begin with an empty directory"
 
 
 def _lock(path: Path) -> int:
