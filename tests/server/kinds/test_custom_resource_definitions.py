@@ -242,7 +242,8 @@ def test_a_row_says_what_is_served_and_under_which_names() -> None:
         spec={**wanted, "versions": [older, *wanted["versions"], unserved]},
     )
     row = cells(CUSTOM_RESOURCE_DEFINITION, tree)
-    assert row[:3] == [NAME, "Namespaced", "v1(storage),v1beta1"]
-    assert row[4:] == ["example.com", "Widget", "wd,wi", False]
+    assert (row["Name"], row["Scope"], row["Versions"]) == (NAME, "Namespaced", "v1(storage),v1beta1")
+    assert (row["Group"], row["Kind"], row["ShortNames"]) == ("example.com", "Widget", "wd,wi")
+    assert row["Established"] is False
     tree["status"]["conditions"] = [{"type": "Established", "status": "True"}]
-    assert cells(CUSTOM_RESOURCE_DEFINITION, tree)[-1] is True
+    assert cells(CUSTOM_RESOURCE_DEFINITION, tree)["Established"] is True

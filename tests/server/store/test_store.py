@@ -245,7 +245,7 @@ async def test_damaged_pages_are_noticed_when_the_store_opens(tmp_path: Path) ->
     content[8192 : 8192 + 4096] = b"\xff" * 4096
     (tmp_path / "db").write_bytes(content)
     with pytest.raises(
-        StoreError, match="db is damaged: [^\n]*; put a copy of it in its place, or begin with an empty directory"
+        StoreError, match=r"db is damaged: [^\n]*; put a copy of it in its place, or begin with an empty directory"
     ):
         open_api(tmp_path / "db")
 
