@@ -93,6 +93,7 @@ FACTS = {
         CustomResourceDefinitionStatus: conditions:n acceptedNames:a storedVersions:n
         CustomResourceDefinitionVersion: deprecationWarning:p
         CustomResourceSubresourceScale: labelSelectorPath:p
+        CustomResourceSubresources: status:p
         JSONSchemaProps: $schema=.JSONSchemaURL $ref:p maximum:p minimum:p maxLength:p minLength:p maxItems:p
           minItems:p multipleOf:p maxProperties:p minProperties:p dependencies=.JSONSchemaDependencies
           definitions=.JSONSchemaDefinitions x-kubernetes-preserve-unknown-fields:p x-kubernetes-list-type:p

@@ -76,12 +76,12 @@ def test_a_plain_definition_is_good() -> None:
         ),
         (
             spec(version={"additionalPrinterColumns": [{"name": "A", "type": "text", "jsonPath": ".a"}]}),
-            "spec.versions[0].additionalPrinterColumns[0].type",
+            "spec.additionalPrinterColumns[0].type",
             'Invalid value: "text": must be one of boolean,date,integer,number,string',
         ),
         (
             spec(version={"additionalPrinterColumns": [{"name": "A", "type": "string", "jsonPath": "a"}]}),
-            "spec.versions[0].additionalPrinterColumns[0].JSONPath",
+            "spec.additionalPrinterColumns[0].JSONPath",
             'Invalid value: "a": must be a simple json path starting with .',
         ),
         (
@@ -112,13 +112,13 @@ def test_its_name_is_made_of_plural_and_group() -> None:
     ]
 
 
-SCHEMA = "spec.versions[0].schema.openAPIV3Schema"
+SCHEMA = "spec.validation.openAPIV3Schema"
 
 
 @pytest.mark.parametrize(
     ("schema", "field", "message"),
     [
-        ({}, SCHEMA, "Required value"),
+        ({}, "type", "Required value: must not be empty at the root"),
         ({"type": "array", "items": {"type": "string"}}, "type", 'Invalid value: "array": must be object at the root'),
         (
             {"type": "object", "properties": {"a": {}}},
@@ -247,3 +247,37 @@ def test_a_row_says_what_is_served_and_under_which_names() -> None:
     assert row["Established"] is False
     tree["status"]["conditions"] = [{"type": "Established", "status": "True"}]
     assert cells(CUSTOM_RESOURCE_DEFINITION, tree)["Established"] is True
+
+
+@pytest.mark.parametrize("asked", [{}, {"scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}}])
+def test_a_kind_has_a_status_of_its_own_only_where_it_is_asked_for(asked: Tree) -> None:
+    wanted = spec(version={"subresources": asked})
+    tree = created(CUSTOM_RESOURCE_DEFINITION, metadata={"name": NAME}, spec=wanted)
+    assert tree["spec"]["versions"][0]["subresources"] == asked
+    status = created(
+        CUSTOM_RESOURCE_DEFINITION, metadata={"name": NAME}, spec=spec(version={"subresources": {"status": {}}})
+    )
+    assert status["spec"]["versions"][0]["subresources"] == {"status": {}}
+
+
+def test_what_all_versions_say_alike_is_told_once_beside_them() -> None:
+    wrong: Tree = {"type": "text"}
+    other = spec(wrong)["versions"][0] | {"name": "v2", "storage": False}
+    message = 'Invalid value: "text": must be object at the root'
+    alike = {**spec(wrong), "versions": [*spec(wrong)["versions"], other]}
+    assert [field for field, told in faults(alike) if told == message] == ["spec.validation.openAPIV3Schema.type"]
+    other["schema"] = {"openAPIV3Schema": {"type": "object"}}
+    assert [field for field, told in faults(alike) if told == message] == [
+        "spec.versions[0].schema.openAPIV3Schema.type"
+    ]
+    del other["schema"]
+    assert ("spec.versions[1].schema.openAPIV3Schema", "Required value") in faults(alike)
+
+
+def test_formats_that_restrict_nothing_are_warned_of() -> None:
+    fields = {"a": {"type": "integer", "format": "big"}, "b": {"type": "string", "format": "date"},
+              "c": {"type": "number", "format": "double"}}  # fmt: skip
+    tree = read(
+        CUSTOM_RESOURCE_DEFINITION, metadata={"name": NAME}, spec=spec({"type": "object", "properties": fields})
+    )
+    assert list(CUSTOM_RESOURCE_DEFINITION.warn(tree, None)) == ['unrecognized format "big"']

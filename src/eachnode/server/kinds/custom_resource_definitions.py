@@ -14,17 +14,14 @@ from eachnode.objects.clock import timestamp
 from eachnode.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from eachnode.server.field_errors import FieldError, forbidden, invalid, not_supported, required
 from eachnode.server.kind import Call, Column, Kind, Tree
-from eachnode.server.kinds import json_paths
 from eachnode.server.kinds.api_approval import validate_approval
-from eachnode.server.kinds.custom_schema_rules import validate_schema
+from eachnode.server.kinds.custom_versions import validate_shared_parts, validate_versions
 from eachnode.server.schema import value_formats
 from eachnode.server.schema.structural import has_rules
 
 Errors = Iterator[FieldError]
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
-_COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _IMMUTABLE = "field is immutable"
 
 
@@ -110,11 +107,12 @@ def _validate(tree: Tree) -> Errors:
     if name != f"{names.get('plural', '')}.{spec.get('group', '')}":
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     yield from _validate_group(spec)
-    yield from _validate_versions(spec)
+    yield from validate_versions(spec)
     for field in ("plural", "singular", "kind", "listKind"):
         if not names.get(field):
             yield required(f"spec.names.{field}")
     yield from _validate_names(names, "spec.names")
+    yield from validate_shared_parts(spec)
     yield from _validate_conversion(spec["conversion"])
     yield from _validate_stored(tree)
 
@@ -143,76 +141,6 @@ def _validate_group(spec: Tree) -> Errors:
             True,
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
         )
-
-
-def _validate_versions(spec: Tree) -> Errors:
-    versions = spec.get("versions") or []
-    for index, version in enumerate(versions):
-        if not (version.get("schema") or {}).get("openAPIV3Schema"):
-            yield required(f"spec.versions[{index}].schema.openAPIV3Schema", "schemas are required")
-    for index, version in enumerate(versions):
-        yield from _validate_version(version, f"spec.versions[{index}]")
-    listed = [version.get("name", "") for version in versions]
-    if len(set(listed)) < len(listed):
-        yield invalid("spec.versions", versions, "must contain unique version names")
-    if sum(bool(version.get("storage")) for version in versions) != 1:
-        yield invalid("spec.versions", versions, "must have exactly one version marked as storage version")
-
-
-def _validate_version(version: Tree, path: str) -> Errors:
-    name = version.get("name", "")
-    if problems := formats.dns_1035_label(name):
-        yield invalid(f"{path}.name", name, ",".join(problems))
-    warning = version.get("deprecationWarning")
-    if warning is not None and not version.get("deprecated"):
-        yield invalid(f"{path}.deprecationWarning", warning, "can only be set for deprecated versions")
-    elif warning is not None and not 0 < len(warning) <= 256:
-        sentence = "must be <= 256 characters long" if warning else "must not be an empty string"
-        yield invalid(f"{path}.deprecationWarning", warning, sentence)
-    schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    if schema:
-        yield from validate_schema(schema, f"{path}.schema.openAPIV3Schema")
-    yield from _validate_scale((version.get("subresources") or {}).get("scale"), f"{path}.subresources.scale")
-    for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
-        yield from _validate_column(column, f"{path}.additionalPrinterColumns[{index}]")
-
-
-def _validate_scale(scale: Tree | None, path: str) -> Errors:
-    if scale is None:
-        return
-    for field, root in (
-        ("specReplicasPath", ".spec."),
-        ("statusReplicasPath", ".status."),
-        ("labelSelectorPath", (".spec.", ".status.")),
-    ):
-        value = scale.get(field, "")
-        if not value and field != "labelSelectorPath":
-            yield required(f"{path}.{field}")
-        elif value and not value.startswith(root):
-            roots = root if isinstance(root, str) else " or ".join(root)
-            yield invalid(
-                f"{path}.{field}", value, f"should be a json path under {roots.replace('. ', ' ').rstrip('.')}"
-            )
-
-
-def _validate_column(column: Tree, path: str) -> Errors:
-    if not column.get("name"):
-        yield required(f"{path}.name")
-    known, kind = ",".join(COLUMN_TYPES), column.get("type", "")
-    if not kind:
-        yield required(f"{path}.type", f"must be one of {known}")
-    elif kind not in COLUMN_TYPES:
-        yield invalid(f"{path}.type", kind, f"must be one of {known}")
-    format_name = column.get("format", "")
-    if format_name and format_name not in _COLUMN_FORMATS:
-        yield invalid(f"{path}.format", format_name, f"must be one of {','.join(_COLUMN_FORMATS)}")
-    json_path = column.get("jsonPath", "")
-    if not json_path:
-        yield required(f"{path}.JSONPath")
-    elif not json_path.startswith("."):
-        yield invalid(f"{path}.JSONPath", json_path, "must be a simple json path starting with .")
-    elif json_paths.parsed(json_path) is None:
-        yield invalid(f"{path}.JSONPath", json_path, "is an invalid JSONPath")
 
 
 def _validate_names(names: Tree, path: str) -> Errors:
@@ -297,11 +225,11 @@ def _warn(new: Tree, old: Tree | None) -> Iterator[str]:
 
 
 def _unknown_formats(schema: Any) -> set[str]:
-    """The formats of strings in a schema that restrict nothing."""
+    """The formats in a schema that restrict nothing."""
     found: set[str] = set()
     if isinstance(schema, dict):
         name = schema.get("format")
-        if schema.get("type") == "string" and isinstance(name, str) and name and not value_formats.is_known(name):
+        if isinstance(schema.get("type"), str) and isinstance(name, str) and name and not value_formats.is_known(name):
             found.add(name)
         for inner in schema.values():
             found |= _unknown_formats(inner)

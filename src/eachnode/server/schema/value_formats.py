@@ -89,9 +89,12 @@ FORMATS: dict[str, Callable[[str], bool]] = {
 }
 
 
+_OF_NUMBERS = ("int32", "int64", "float", "double")
+
+
 def is_known(name: str) -> bool:
-    """Whether a format restricts anything."""
-    return name in FORMATS
+    """Whether a format restricts anything, texts or numbers."""
+    return name in FORMATS or name in _OF_NUMBERS
 
 
 def fits(name: str, text: str) -> bool:
