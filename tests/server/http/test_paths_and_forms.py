@@ -77,6 +77,19 @@ async def test_who_accepts_nothing_that_there_is_learns_what_there_is() -> None:
             assert (refused.status, refused.message, refused.body["details"]) == (406, sentence, {})
 
 
+async def test_a_kind_that_is_discouraged_says_so_once_it_is_clear_who_answers() -> None:
+    async with running() as site:
+        path = "/api/v1/namespaces/home/endpoints/a"
+        table = await site.call(f"GET {path}", Accept="application/json;as=Table;v=v2;g=meta.k8s.io")
+        assert (table.status, "Warning" in table.headers) == (406, True)
+        for answer in (
+            await site.call(f"GET {path}", Accept="text/html"),
+            await site.call(f"PATCH {path}", {}, Content_Type="text/plain"),
+        ):
+            assert answer.status in (406, 415)
+            assert "Warning" not in answer.headers
+
+
 async def test_a_content_type_with_half_a_parameter_is_none() -> None:
     async with running() as site:
         for good in ("application/json; charset=utf-8", 'application/json;a="b;c"', "application/json;"):

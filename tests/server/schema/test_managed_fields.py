@@ -324,6 +324,11 @@ def test_a_configuration_that_cannot_be_applied_is_refused(body: Tree, wanted: t
     assert refusal.value.message == sentence
 
 
+def test_an_object_in_which_nothing_was_written_had_no_owners_before() -> None:
+    bare = {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}}
+    assert "managedFields" not in apply(bare, bare, "alice")["metadata"]
+
+
 def test_applying_needs_a_manager() -> None:
     with pytest.raises(Invalid, match="fieldManager: Required value: is required for apply patch"):
         apply(None, config({}), "")

@@ -305,6 +305,9 @@ async def test_revision_data_stays_the_same_text_whatever_is_written_around_it()
     changed = await api.patch(CONTROLLER_REVISIONS, "r", b'{"revision":2,"metadata":{"labels":{"a":"b"}}}', MERGE, HOME)
     assert b'"data":' + _ESCAPED in bytes(changed.raw)
     assert changed.tree()["revision"] == 2
+    config = b'{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"}}'
+    same = await api.patch(CONTROLLER_REVISIONS, "r", config, "application/apply-patch+yaml", HOME)
+    assert same.raw == changed.raw  # Who applies nothing new has not written anything anew.
 
 
 async def test_a_namespace_is_finalized_through_its_own_subresource() -> None:

@@ -134,12 +134,14 @@ class Dispatch:
         served = self.served(target)
         verb = _check_served(served, target, ask.verb)
         require_match(incoming.accept)
-        form = accepted_form(incoming.accept)
-        if target.name and (wrong := path_segment(target.name, False)):
-            raise BadRequest(f"Name parameter invalid: {go_quoted(target.name)}: {';'.join(wrong)}")
+        if verb == "patch" and incoming.media not in PATCHES and served.kind.definition:
+            raise UnsupportedMediaType("415: Unsupported Media Type", details=Details())
         call = Call(caller, self._api.registry.now(), verb, warnings=incoming.warnings)
         if served.kind.deprecation:
             call.warnings.append(served.kind.deprecation)
+        form = accepted_form(incoming.accept)
+        if target.name and (wrong := path_segment(target.name, False)):
+            raise BadRequest(f"Name parameter invalid: {go_quoted(target.name)}: {';'.join(wrong)}")
         shaper = Shaper(served.kind, form, included(incoming.query) if form.shape == "Table" else "")
         match verb:
             case "watch":
@@ -239,8 +241,6 @@ class Dispatch:
 
     async def _patch(self, incoming: Incoming, call: Call, served: Served, target: Target) -> Answer:
         language = incoming.media
-        if language not in PATCHES and served.kind.definition:
-            raise UnsupportedMediaType("415: Unsupported Media Type", details=Details())
         if language not in (PATCHES if served.kind.definition else CUSTOM_PATCHES):
             raise unknown_format(CUSTOM_PATCHES)
         body = await incoming.body(self._patience)

@@ -156,8 +156,8 @@ def _live_parts(kind: Kind, wanted: Shape, live: Tree | None, call: Call) -> tup
     before = {**live, "metadata": metadata}
     if not entries:
         everything, _ = ownership.changes(wanted, kind, None, before, "")
-        fields = ownership.owned(everything)
-        entries = [Entry(BEFORE, "Update", kind.resource.api_version, "", timestamp(call.now), fields)]
+        if fields := ownership.owned(everything):
+            entries = [Entry(BEFORE, "Update", kind.resource.api_version, "", timestamp(call.now), fields)]
     return before, entries
 
 

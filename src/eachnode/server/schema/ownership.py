@@ -134,7 +134,7 @@ def shape_of(kind: Kind) -> Shape:
 
 def changes(wanted: Shape, kind: Kind, old: Tree | None, new: Tree, subresource: str) -> tuple[FieldSet, FieldSet]:
     """(added or changed, removed) by a write, without what the kind's rules undo anyway."""
-    changed, removed = compare(wanted, _unmanaged(old) if old is not None else {}, new)
+    changed, removed = compare(wanted, unmanaged(old) if old is not None else {}, new)
     return ours(kind, changed or {}, subresource), ours(kind, removed or {}, subresource)
 
 
@@ -196,7 +196,7 @@ def _moment(entry: Entry) -> float:
     return seconds(entry.time) if entry.time else 0.0
 
 
-def _unmanaged(tree: Tree) -> Tree:
+def unmanaged(tree: Tree) -> Tree:
     """An object without its managedFields, to be compared and not to be changed."""
     metadata = tree.get("metadata", {})
     if "managedFields" not in metadata:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from eachnode.server.kind import Answer, Call
 from eachnode.server.schema import APPLY, applied, patched
-from eachnode.server.verbatim import write_anew
+from eachnode.server.schema.ownership import unmanaged
+from eachnode.server.verbatim import keep_text, write_anew
 from eachnode.server.verbs import metadata, refusals
 from eachnode.server.verbs.create import create_tree
 from eachnode.server.verbs.registry import Registry, Served
@@ -46,7 +47,10 @@ def _apply(
         raise refusals.not_found(served.resource, name)
     live = None if old is None else served.outward(old.document.tree())
     tree = applied(served.kind, live, body, call, subresource)
-    write_anew(served.kind.verbatim, tree)
+    if old is not None and live is not None and unmanaged(tree) == unmanaged(live):
+        keep_text(served.kind.verbatim, tree, bytes(old.document.raw))  # Who changes nothing rewrites nothing.
+    else:
+        write_anew(served.kind.verbatim, tree)
     served.kind.default(tree)
     about = tree["metadata"]
     metadata.settle_namespace(about, served, namespace)
