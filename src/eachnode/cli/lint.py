@@ -38,19 +38,30 @@ def command(files: tuple[Path, ...], output: str | None) -> int:
 
 def answer(files: Sequence[Path], *, output: str | None = None, colour: bool = False) -> tuple[str, int]:
     """What is printed, and how the command ends."""
+    from eachnode.cli.apply import files_of
     from eachnode.cli.manifests import read_manifests
     from eachnode.cli.printing import structured
-    from eachnode.decisions.lint import Severity, lint
+    from eachnode.decisions.lint import Severity
 
-    manifests = [manifest for manifest in read_manifests(files) if manifest.kind == "DaemonSet"]
+    manifests = [manifest for manifest in read_manifests(list(files_of(files))) if manifest.kind == "DaemonSet"]
     if not manifests:
         raise Failure(f"there is no DaemonSet in {', '.join(map(str, files))}")
-    found = [(manifest, lint(manifest.tree)) for manifest in manifests]
+    found = [(manifest, _findings(manifest.tree)) for manifest in manifests]
     fails = any(finding.severity is Severity.ERROR for _, findings in found for finding in findings)
     code = FAILED if fails else 0
     if output is not None:
         return structured([_value(manifest, findings) for manifest, findings in found], output), code
     return "\n".join(_lines(found, colour)), code
+
+
+def _findings(tree: dict[str, Any]) -> list[Finding]:
+    """Errors first: those of which we know why people make them, then whatever else a server would refuse."""
+    from eachnode.cli.server_rules import beyond
+    from eachnode.decisions.lint import Severity, lint
+
+    found = lint(tree)
+    errors = [finding for finding in found if finding.severity is Severity.ERROR]
+    return [*errors, *beyond(tree, found), *found[len(errors) :]]
 
 
 def _value(manifest: Manifest, findings: Sequence[Finding]) -> dict[str, Any]:
