@@ -16,6 +16,7 @@ from eachnode.server.field_errors import FieldError, forbidden, invalid, not_sup
 from eachnode.server.kind import Call, Column, Kind, Tree
 from eachnode.server.kinds.api_approval import validate_approval
 from eachnode.server.kinds.custom_versions import validate_shared_parts, validate_versions
+from eachnode.server.kinds.rows import at, name_of
 from eachnode.server.schema import value_formats
 from eachnode.server.schema.structural import has_rules
 
@@ -240,21 +241,18 @@ def _unknown_formats(schema: Any) -> set[str]:
 
 
 def _row(tree: Tree, _now: float) -> list[Any]:
-    about, spec = tree["metadata"], tree["spec"]
-    served = [
-        f"{version['name']}(storage)" if version.get("storage") else version["name"]
-        for version in spec["versions"]
-        if version.get("served")
-    ]
+    spec = tree.get("spec", {})
+    names = spec.get("names", {})
+    served = (version for version in spec.get("versions") or () if version.get("served"))
     return [
-        about.get("name", ""),
-        spec["scope"],
-        ",".join(sorted(served)),
-        about.get("creationTimestamp"),
-        spec["group"],
-        spec["names"]["kind"],
-        ",".join(spec["names"].get("shortNames") or ()),
-        is_true(tree, "Established"),
+        name_of(tree),
+        spec.get("scope", ""),
+        ",".join(sorted(f"{each['name']}(storage)" if each.get("storage") else each["name"] for each in served)),
+        at(tree, "metadata", "creationTimestamp"),
+        spec.get("group", ""),
+        names.get("kind", ""),
+        ",".join(names.get("shortNames") or ()),
+        bool(tree.get("status")) and is_true(tree, "Established"),
     ]
 
 
