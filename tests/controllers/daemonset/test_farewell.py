@@ -105,3 +105,15 @@ async def test_orphaned_pods_run_on_and_a_successor_takes_them_over() -> None:
             tree["metadata"]["name"] for tree in revisions
         ]
         assert {call.verb for call in play.door.writes()[before:]} == {"patch", "update"}
+
+
+async def test_who_names_an_owner_that_is_not_there_goes_though_its_uid_is_another_object_s() -> None:
+    async with stage("n1") as play:
+        with_collector(play)
+        uid = (await play.daemonset())["metadata"]["uid"]
+        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": uid}
+        await play.pod("right", "n1", ownerReferences=[owner])
+        await play.pod("other-name", "n1", ownerReferences=[{**owner, "name": "e"}])
+        await play.pod("other-kind", "n1", ownerReferences=[{**owner, "kind": "ControllerRevision"}])
+        await play.settle(10)
+        assert [pod["metadata"]["name"] for pod in await play.pods()] == ["right"]

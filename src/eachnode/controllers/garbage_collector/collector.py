@@ -115,13 +115,13 @@ class GarbageCollector:
             if new.waits_for_dependents:
                 self._mark_dependents(uid)
         if new.owners and (old is None or old.owners != new.owners):
-            if any(self._must_look(owner) for owner in new.owners):
+            if any(self._must_look(owner, new.metadata.namespace) for owner in new.owners):
                 self._dirty.add(uid)
             if old is not None:
                 self._mark_waiting_owners(old)
 
-    def _must_look(self, owner: OwnerReference) -> bool:
-        node = self._graph.find(owner.uid)
+    def _must_look(self, owner: OwnerReference, namespace: str) -> bool:
+        node = self._graph.named_by(owner, namespace)
         return node is None or node.item.waits_for_dependents
 
     def _mark_neighbours(self, gone: Owned) -> None:
@@ -185,7 +185,7 @@ class GarbageCollector:
 
     async def _state_of(self, owner: OwnerReference, node: Node) -> OwnerState:
         """How an owner stands; one that the graph does not know is looked up at the server."""
-        known = self._graph.find(owner.uid)
+        known = self._graph.named_by(owner, node.item.metadata.namespace)
         if known is not None:
             return OwnerState.WAITS if known.item.waits_for_dependents else OwnerState.STAYS
         if self._graph.was_dropped(owner.uid):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from eachnode.decisions.garbage import Owned
+from eachnode.objects.meta import OwnerReference
 from eachnode.objects.resources import Resource
 
 REMEMBERED = 10_000  # How many of the objects seen to go are remembered.
@@ -36,6 +37,17 @@ class Graph:
     def find(self, uid: str) -> Node | None:
         """The object of this uid, if it exists."""
         return self._nodes.get(uid)
+
+    def named_by(self, owner: OwnerReference, namespace: str) -> Node | None:
+        """The object that an owner reference means, written in this namespace: all that it says has to be so."""
+        node = self._nodes.get(owner.uid)
+        if node is None:
+            return None
+        resource, metadata = node.resource, node.item.metadata
+        group = owner.api_version.rpartition("/")[0]
+        if (group, owner.kind, owner.name) != (resource.group, resource.kind, metadata.name):
+            return None
+        return node if not resource.namespaced or metadata.namespace == namespace else None
 
     def dependents(self, uid: str) -> Iterator[Node]:
         """The objects that name this uid as an owner, in the order in which they appeared."""
