@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console, RenderableType
@@ -79,11 +80,28 @@ def test_the_pace_is_that_of_the_last_minute() -> None:
         tempo.saw(Progress(half_way().picture, True, False, {State.SERVING: serving}), float(second))
     assert tempo.per_minute == 0
     assert tempo.moved == 200
-    assert tempo.left(half_way()) is None
+    assert tempo.left(half_way(), 300.0) is None
 
 
 def test_the_time_left_follows_from_the_pace() -> None:
     progress = half_way()
     tempo = tempo_of(progress)
     assert tempo.per_minute == pytest.approx(20)
-    assert tempo.left(progress) == pytest.approx((40 - 12) * 3)
+    assert tempo.left(progress, 40.0) == pytest.approx((40 - 12) * 3)
+
+
+def test_a_pace_that_is_lost_promises_no_end() -> None:
+    progress = half_way()
+    tempo = tempo_of(progress)  # A node comes to serve every 3 seconds.
+    assert tempo.left(progress, 49.0) is not None
+    assert tempo.left(progress, 49.1) is None
+    assert "no node has come to serve since 9s" in drawn(draw(progress, tempo, 49.1))
+
+
+def test_what_is_in_the_way_is_not_told_twice() -> None:
+    crash = "container c ended with exit code 1"
+    told = Reason(f"{crash} at 2026-01-01T00:00:00Z (7s ago): panic", "")
+    progress = replace(half_way(), hindrances=(Answer("node-14", Kind.CRASHING, crash, (told,)),), more_hindrances=0)
+    (line,) = [line for line in drawn(draw(progress, tempo_of(progress), 40.0, 120), 120).splitlines() if crash in line]
+    assert line.count(crash) == 1
+    assert "at 2026-01-01T00:00:00Z (7s ago): panic" in line

@@ -37,7 +37,7 @@ def _pace(progress: Progress, tempo: Tempo, now: float) -> Text:
     spent = f"for {human_duration(now - tempo.began)}"
     if progress.done:
         return Text(f"took {human_duration(now - tempo.began)}", "dim")
-    left = tempo.left(progress)
+    left = tempo.left(progress, now)
     if left is None:
         return Text(f"{spent}; no node has come to serve since {human_duration(now - tempo.moved)}", "dim")
     return Text(f"{spent}; {tempo.per_minute:.0f} nodes a minute, about {human_duration(left)} left", "dim")
@@ -49,7 +49,7 @@ def _in_the_way(answers: Sequence[Answer], more: int) -> Panel:
     table.add_column(no_wrap=True, min_width=min(40, max(len(answer.summary) for answer in answers)))
     table.add_column(overflow="ellipsis", no_wrap=True, ratio=1)
     for answer in answers:
-        because = answer.because if is_serious(answer) and answer.because != answer.summary else ""
+        because = answer.because.removeprefix(answer.summary).lstrip(" ,:;") if is_serious(answer) else ""
         table.add_row(
             answer.node, Text(answer.summary, "red" if is_serious(answer) else "yellow"), Text(because, "dim")
         )

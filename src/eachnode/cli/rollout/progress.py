@@ -16,6 +16,7 @@ from eachnode.decisions.slots import State
 from eachnode.objects.daemonset import DaemonSet
 
 WINDOW = 60.0  # Seconds over which the pace is measured.
+OVERDUE = 3  # So many times the usual pause between two nodes mean that the pace is lost.
 IN_THE_WAY = (
     State.FAILED,
     State.BROKEN,
@@ -124,7 +125,9 @@ class Tempo:
         (first, before), (last, after) = self._samples[0], self._samples[-1]
         return max(0.0, after - before) * 60 / (last - first) if last > first else 0.0
 
-    def left(self, progress: Progress) -> float | None:
-        """Seconds until the end at this pace; None when there is none yet."""
+    def left(self, progress: Progress, now: float) -> float | None:
+        """Seconds until the end at this pace; None when there is none yet, or no longer."""
         pace = self.per_minute
-        return (progress.picture.desired - progress.serving) * 60 / pace if pace else None
+        if not pace or now - self.moved > OVERDUE * 60 / pace:
+            return None
+        return (progress.picture.desired - progress.serving) * 60 / pace
