@@ -1,4 +1,4 @@
-"""Kubernetes' own programs in the place of our loops; EACHNODE_KUBERNETES_PROGRAMS names the folder with them."""
+"""Kubernetes' own programs in the place of our loops; EACHNODE_REFERENCE names the folder with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.embedded.remote import reaching
 from tests.processes import started
 from tests.worlds import daemon_set, pod
 
-PROGRAMS = Path(os.environ.get("EACHNODE_KUBERNETES_PROGRAMS", "/nowhere"))
+PROGRAMS = Path(os.environ.get("EACHNODE_REFERENCE", "/nowhere"))
 OUR_LOOPS = "controller,garbage-collector,node-lifecycle,pod-garbage-collector,namespaces"
 
 pytestmark = [
