@@ -56,6 +56,23 @@ def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel: Path) -
     assert packed == here
 
 
+def test_the_source_archive_makes_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
+    build = f"from flit_core import buildapi; print(buildapi.build_sdist({str(tmp_path)!r}))"
+    made = subprocess.run(
+        [sys.executable, "-c", build], capture_output=True, text=True, check=True, timeout=60, cwd=TOP
+    )
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(tmp_path)]
+    source = tmp_path / made.stdout.splitlines()[-1]
+    subprocess.run([sys.executable, "-m", "pip", "wheel", *options, str(source)], check=True, timeout=120)
+    assert contents(tmp_path / wheel.name) == contents(wheel)
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """Its files, and checksums of what is in them."""
+    with zipfile.ZipFile(wheel) as opened:
+        return {entry.filename: entry.CRC for entry in opened.infolist()}
+
+
 def _files() -> Iterator[Path]:
     for path in PACKAGE.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
