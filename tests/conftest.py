@@ -1,15 +1,24 @@
-"""How tests run: coroutine tests on virtual time, unless they are marked `sockets`."""
+"""How tests run: coroutines on virtual time, unless marked `sockets`; properties alike on every machine."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from eachnode.runtime.virtual_time import VirtualTimeLoop
+
+# A slow machine is no failure, and a suite that runs twice tests the same twice. HYPOTHESIS_PROFILE=more looks further.
+settings.register_profile(
+    "same", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("more", settings.get_profile("same"), derandomize=False, max_examples=5_000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 
 def pytest_configure(config: pytest.Config) -> None:

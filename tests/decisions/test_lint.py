@@ -228,7 +228,7 @@ places = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None, database=None, derandomize=True)
+@settings(max_examples=300)
 @given(places, anything)
 def test_nonsense_gets_a_finding_and_no_traceback(place: tuple[str, ...], value: Any) -> None:
     tree = copy.deepcopy(GOOD)

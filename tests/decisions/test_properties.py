@@ -27,9 +27,6 @@ from tests.decisions.world import NEW, NO_HISTORY, OLD, START, daemonset, fleet_
 
 often = settings(
     max_examples=200,
-    deadline=None,
-    database=None,
-    derandomize=True,
     report_multiple_bugs=False,
     suppress_health_check=list(HealthCheck),
 )

@@ -68,7 +68,7 @@ new_pods = specs().map(lambda spec: pod("new", **spec))
 
 
 @given(worlds(), new_pods)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_pod_is_never_placed_where_a_rule_refuses_it(landscape: Landscape, subject: WorkloadPod) -> None:
     outcome = place(subject, landscape)
     if isinstance(outcome, Placement):
@@ -79,7 +79,7 @@ def test_a_pod_is_never_placed_where_a_rule_refuses_it(landscape: Landscape, sub
 
 
 @given(worlds(), new_pods)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_pod_without_a_place_is_told_a_reason_by_every_node(landscape: Landscape, subject: WorkloadPod) -> None:
     outcome = place(subject, landscape)
     if isinstance(outcome, Diagnosis) and landscape.rooms:
@@ -91,7 +91,7 @@ def test_a_pod_without_a_place_is_told_a_reason_by_every_node(landscape: Landsca
 
 
 @given(worlds(), new_pods)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_sacrifice_makes_room_and_no_victim_is_in_vain(landscape: Landscape, subject: WorkloadPod) -> None:
     outcome = place(subject, landscape)
     if not isinstance(outcome, Diagnosis):
@@ -109,7 +109,7 @@ def test_a_sacrifice_makes_room_and_no_victim_is_in_vain(landscape: Landscape, s
 
 
 @given(worlds(), new_pods)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_same_world_gives_the_same_answer(landscape: Landscape, subject: WorkloadPod) -> None:
     before = accounts(landscape)
     first = place(subject, landscape)
@@ -128,7 +128,7 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=25))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_the_accounts_equal_a_recount_after_any_changes(changes: list[tuple[Any, ...]]) -> None:
     landscape = Landscape()
     there: dict[str, WorkloadNode] = {}

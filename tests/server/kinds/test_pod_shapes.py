@@ -135,7 +135,7 @@ def made(kind: Any, metadata: Tree, spec: Tree) -> Tree | None:
     return tree
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(specs(), specs(), ANNOTATIONS)
 def test_pods_of_any_shape_can_be_judged_changed_and_shown(one: Tree, other: Tree, annotations: dict[str, str]) -> None:
     trees_made = [
@@ -157,7 +157,7 @@ def test_pods_of_any_shape_can_be_judged_changed_and_shown(one: Tree, other: Tre
         list(resize.validate(new, old))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(specs(), specs())
 def test_templates_of_any_shape_can_be_judged_and_changed(one: Tree, other: Tree) -> None:
     template = {"metadata": {"labels": {"a": "b"}}}
@@ -180,7 +180,7 @@ def test_templates_of_any_shape_can_be_judged_and_changed(one: Tree, other: Tree
         list(DAEMON_SETS_KIND.validate_update(new, old))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(specs())
 def test_a_sound_pod_updated_with_itself_is_sound_and_unchanged(spec: Tree) -> None:
     tree = made(PODS_KIND, {"name": "x", "namespace": "ns"}, spec)
