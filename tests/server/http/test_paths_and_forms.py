@@ -119,6 +119,12 @@ async def test_yaml_is_written_as_the_reference_writes_it() -> None:
             assert line in text.splitlines()
 
 
+async def test_every_answer_in_json_is_a_whole_line() -> None:
+    async with running() as site:
+        for path in (MAPS, "/api", "/apis/apps/v1", f"{MAPS}/none", "/version"):
+            assert (await site.call_raw(f"GET {path}"))[1].endswith("}\n")
+
+
 async def test_options_in_a_query_that_cannot_be_read_are_not_there() -> None:
     async with running() as site:
         await site.call(f"POST {MAPS}", config_map("a"))

@@ -89,6 +89,12 @@ def test_keys_that_are_not_retained_go() -> None:
         merged(tree, {"spec": {"volumes": [{**volume, "$retainKeys": ["name"]}]}})
 
 
+def test_directives_within_a_new_entry_are_fields_like_others() -> None:
+    new = {"name": "w", "emptyDir": {}, "$retainKeys": ["name", "emptyDir"]}
+    tree = pod("a", volumes=[{"name": "v", "emptyDir": {}}])
+    assert new in merged(tree, {"spec": {"volumes": [new]}})["spec"]["volumes"]
+
+
 def test_lists_of_scalars_are_joined_as_sets() -> None:
     tree = {"metadata": {"finalizers": ["a", "b"]}}
     assert merged(tree, {"metadata": {"finalizers": ["c", "a"]}})["metadata"]["finalizers"] == ["c", "a", "b"]

@@ -81,14 +81,14 @@ def unknown_page() -> Reply:
 
 
 def rendered(raw: bytes, form: Form, *, pretty: bool = False) -> bytes:
-    """JSON text as the form wants it: as it is, indented, or as YAML."""
+    """JSON text as the form wants it: as a line, indented, or as YAML."""
     if form.media == YAML:
         from eachnode.server.http.yaml_replies import as_yaml  # rarely asked for, and not free to import
 
         return as_yaml(msgspec.json.decode(raw))
     if pretty or form.pretty:
         return msgspec.json.format(raw, indent=2) + b"\n"
-    return raw
+    return raw if raw.endswith(b"\n") else raw + b"\n"
 
 
 def gzipped(body: bytes) -> bytes:

@@ -222,7 +222,7 @@ def _merge_entries(old: list[Any], new: list[Any], made: Shape) -> list[Any]:
                 merged[place] = _merge(known, entry, item)
                 break
         else:
-            merged.append(_without_directives(entry))
+            merged.append(entry)  # As in the reference, with its directives, of which it is said that they are unknown.
     return merged
 
 
