@@ -42,6 +42,7 @@ from eachnode.server.http.replies import Reply, json_reply
 from eachnode.server.http.shapes import Shaper
 from eachnode.server.http.watches import Batches, Watches, close, shaped_line
 from eachnode.server.kind import Answer, Call, Caller, Verb
+from eachnode.server.kinds.absent import ABSENT
 from eachnode.server.kinds.name_rules import path_segment
 from eachnode.server.schema import canonical, json_text, yaml_text
 from eachnode.server.schema.canonical_form import Unreadable
@@ -310,6 +311,8 @@ def _check_served(served: Served, target: Target, verb: Wish) -> Verb:
     if (target.namespace and not namespaced) or (across and target.name and not target.watch):
         # As in the reference, where nobody else is asked after whoever serves custom kinds.
         raise UnknownPage if is_custom else no_such_resource()
+    if served.kind in ABSENT and (target.subresource or verb not in served.kind.verbs):
+        raise no_such_resource()  # They are there for those who look only.
     if target.subresource:
         if is_custom and not (target.subresource == "status" and served.kind.has_status):
             raise not_found(served.resource, target.name)
