@@ -99,7 +99,7 @@ def _refused(scene: Scene, slot: Slot) -> Answer:
         kind, summary, reasons = leaving(pod, scene.pods.get(pod.uid), None, scene.now)
         return Answer(slot.node, kind, summary, reasons, pod.name)
     if trouble := _only_trouble(scene, slot, slot.verdict.objections):
-        return Answer(slot.node, Kind.NODE_NOT_READY, "node not ready, gets no pod until it is", trouble)
+        return Answer(slot.node, Kind.NODE_NOT_READY, "gets no pod until it is", trouble)
     return Answer(slot.node, Kind.REFUSED, slot.verdict.because, _reasons(slot.verdict.objections))
 
 
@@ -172,7 +172,7 @@ def _misplaced(scene: Scene, slot: Slot) -> Answer:
     pod = slot.alive[0]
     if slot.tolerated:
         if passing := _only_trouble(scene, slot, slot.verdict.objections):
-            return Answer(slot.node, Kind.NODE_NOT_READY, "node not ready, keeps its pod", passing, pod.name)
+            return Answer(slot.node, Kind.NODE_NOT_READY, "keeps its pod, and would get no new one", passing, pod.name)
         summary = f"keeps its pod, but would get no new one: {slot.verdict.because}"
         reasons = _reasons(slot.verdict.objections)
         if scene.fleet.aim.available_from(pod) > scene.now:

@@ -80,10 +80,11 @@ async def look_ahead(door: Door, clock: Clock, wanted: Wanted) -> Outlook:
             wanted = replace(wanted, notes=(*wanted.notes, UNSEEN))
     rank = await _rank(door, wanted.after) if landscape is not None else Rank()
     warned = warnings(wanted.before, wanted.after, by_name, told, landscape, now, rank)
-    if len(first.waves) > 1 and wanted.carried_out_by == BUILT_IN:
-        wanted = replace(wanted, notes=(*wanted.notes, OTHER_ORDER))
     hopeless = {node for each in warned for node in each.nodes}
-    return Outlook(wanted, preview(before, wanted.after, now, hopeless) if hopeless else first, tuple(warned))
+    found = preview(before, wanted.after, now, hopeless) if hopeless else first
+    if len(found.waves) > 1 and wanted.carried_out_by == BUILT_IN:
+        wanted = replace(wanted, notes=(*wanted.notes, OTHER_ORDER))
+    return Outlook(wanted, found, tuple(warned))
 
 
 def _room(daemonset: DaemonSet) -> tuple[Amounts, tuple[HostPort, ...]]:
