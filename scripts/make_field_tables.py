@@ -303,6 +303,33 @@ LIST_KEY_DEFAULTS = {
     "core.LocalObjectReference": {"name": ""},
 }
 
+# Kinds that the reference still knows (it converts them) and whose schemas are not published.
+UNPUBLISHED = {
+    "v1": "List RangeAllocation SerializedReference",
+    "apps/v1beta1": "ControllerRevision Deployment DeploymentRollback Scale StatefulSet",
+    "apps/v1beta2": "ControllerRevision DaemonSet Deployment ReplicaSet Scale StatefulSet",
+    "extensions/v1beta1": "DaemonSet Deployment DeploymentRollback Ingress NetworkPolicy ReplicaSet Scale",
+    "policy/v1beta1": "Eviction PodDisruptionBudget",
+    "rbac.authorization.k8s.io/v1beta1": "ClusterRole ClusterRoleBinding Role RoleBinding",
+    "rbac.authorization.k8s.io/v1alpha1": "ClusterRole ClusterRoleBinding Role RoleBinding",
+    "scheduling.k8s.io/v1beta1": "PriorityClass",
+    "coordination.k8s.io/v1beta1": "Lease",
+    "events.k8s.io/v1beta1": "Event",
+    "authorization.k8s.io/v1beta1": "LocalSubjectAccessReview SelfSubjectAccessReview SelfSubjectRulesReview "
+    "SubjectAccessReview",
+    "authentication.k8s.io/v1beta1": "SelfSubjectReview TokenReview",
+    "authentication.k8s.io/v1alpha1": "SelfSubjectReview",
+    "batch/v1beta1": "CronJob",
+    "networking.k8s.io/v1beta1": "IPAddress Ingress IngressClass ServiceCIDR",
+    "storage.k8s.io/v1beta1": "CSIDriver CSINode StorageClass VolumeAttachment",
+    "storage.k8s.io/v1alpha1": "VolumeAttachment",
+    "discovery.k8s.io/v1beta1": "EndpointSlice",
+    "node.k8s.io/v1beta1": "RuntimeClass",
+    "node.k8s.io/v1alpha1": "RuntimeClass",
+    "certificates.k8s.io/v1beta1": "CertificateSigningRequest",
+    "admissionregistration.k8s.io/v1beta1": "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
+}
+
 Schema = dict[str, Any]
 
 
@@ -445,7 +472,7 @@ def _first(kind: str | list[str] | None) -> str | None:
 
 def _kinds(definitions: dict[str, Schema]) -> dict[str, str]:
     """Every kind the reference registers, by apiVersion: it refuses those it knows in other words than strangers."""
-    known: dict[str, set[str]] = {}
+    known = {version: set(kinds.split()) for version, kinds in UNPUBLISHED.items()}
     for definition in definitions.values():
         for kind in definition.get("x-kubernetes-group-version-kind", ()):
             version = f"{kind['group']}/{kind['version']}" if kind["group"] else kind["version"]

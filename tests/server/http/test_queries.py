@@ -4,7 +4,6 @@ import pytest
 
 from eachnode.objects.status import ApiError, BadRequest, Invalid
 from eachnode.server.http.queries import (
-    delete_options,
     delete_query,
     list_query,
     manager_or_agent,
@@ -12,6 +11,7 @@ from eachnode.server.http.queries import (
     wants_pretty,
     write_query,
 )
+from eachnode.server.request_options import delete_options
 
 
 def refusal_of_list(text: str) -> ApiError:

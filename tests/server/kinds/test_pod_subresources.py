@@ -90,6 +90,8 @@ async def test_a_binding_needs_a_node(target: Tree, message: str) -> None:
 
 async def test_a_binding_may_say_which_pod_it_means() -> None:
     api = await home()
+    with pytest.raises(BadRequest, match="the namespace of the provided object does not match the namespace sent on"):
+        await post(api, "binding", metadata={"name": "p", "namespace": "elsewhere"}, target={"name": "n"})
     metadata = {"name": "p", "uid": "other"}
     with pytest.raises(Conflict, match="Precondition failed: UID in precondition: other, UID in object meta: "):
         await post(api, "binding", metadata=metadata, target={"name": "n"})
@@ -240,6 +242,21 @@ async def test_an_eviction_may_be_a_rehearsal_and_may_mean_one_pod_only() -> Non
     assert await post(api, "eviction", deleteOptions={"preconditions": {"resourceVersion": version}}) == DONE
     with pytest.raises(BadRequest, match="name in URL does not match name in Eviction object"):
         await post(api, "eviction", metadata={"name": "q"})
+
+
+async def test_an_eviction_is_of_a_pod_in_its_own_namespace() -> None:
+    with pytest.raises(BadRequest, match="the namespace of the provided object does not match the namespace sent on"):
+        await post(await home(), "eviction", metadata={"name": "p", "namespace": "elsewhere"})
+
+
+async def test_the_options_of_an_eviction_are_those_of_a_deletion() -> None:
+    with pytest.raises(Invalid) as refused:
+        await post(await home(), "eviction", deleteOptions={"propagationPolicy": "Sideways", "orphanDependents": True})
+    assert refused.value.message == (
+        'DeleteOptions.meta.k8s.io "" is invalid: [propagationPolicy: Invalid value: "Sideways": orphanDependents and '
+        'deletionPropagation cannot be both set, propagationPolicy: Unsupported value: "Sideways": supported values: '
+        '"Foreground", "Background", "Orphan", "nil"]'
+    )
 
 
 # Logs -----------------------------------------------------------------------------------------------------------------

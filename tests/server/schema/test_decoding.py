@@ -131,12 +131,24 @@ UNRECOGNIZED = "the object provided is unrecognized (must be of type Pod): "
             'Deployment in version "v1" cannot be handled as a Pod: '
             "converting (v1.Deployment) to (core.Pod): unknown conversion",
         ),
+        (
+            b'{"apiVersion":"v1","kind":"List","items":[]}',
+            'List in version "v1" cannot be handled as a Pod: converting (v1.List) to (core.Pod): unknown conversion',
+        ),
     ],
 )
 def test_a_body_that_is_no_pod_is_refused(body: bytes, sentence: str) -> None:
     with pytest.raises(BadRequest) as refusal:
         read(POD, body)
     assert refusal.value.message == sentence
+
+
+def test_a_daemonset_of_an_old_version_is_told_the_right_one() -> None:
+    with pytest.raises(BadRequest) as refusal:
+        read(DAEMON_SET, b'{"apiVersion":"extensions/v1beta1","kind":"DaemonSet"}')
+    assert refusal.value.message == (
+        "the API version in the data (extensions/v1beta1) does not match the expected API version (apps/v1)"
+    )
 
 
 def test_the_body_may_leave_out_what_the_path_says() -> None:

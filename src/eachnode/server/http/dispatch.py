@@ -30,7 +30,6 @@ from eachnode.server.http.paths import Target
 from eachnode.server.http.queries import (
     ListQuery,
     WriteQuery,
-    delete_options,
     delete_query,
     flag,
     included,
@@ -44,6 +43,7 @@ from eachnode.server.http.watches import Batches, Watches, close, shaped_line
 from eachnode.server.kind import Answer, Call, Caller, Verb
 from eachnode.server.kinds.absent import ABSENT
 from eachnode.server.kinds.name_rules import path_segment
+from eachnode.server.request_options import delete_options
 from eachnode.server.schema import canonical, json_text, yaml_text
 from eachnode.server.schema.canonical_form import Unreadable
 from eachnode.server.schema.decoding import said_to_be

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 from urllib.parse import parse_qs
 
-import msgspec
-
 from eachnode.objects.deletion import DeleteOptions
-from eachnode.objects.resources import Resource
 from eachnode.objects.status import BadRequest
 from eachnode.server import field_errors
 from eachnode.server.field_errors import FieldError
 from eachnode.server.http.paths import is_escaped_well
+from eachnode.server.request_options import delete_options, dry_run_errors, refuse
 
 Query = Mapping[str, list[str]]
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
@@ -87,7 +85,7 @@ def list_query(query: Query, *, watch: bool = False) -> ListQuery:
         initial=from_nowhere or asked,
         timeout=timeout,
     )
-    _refuse("ListOptions", _watch_errors(options) if options.watch else _list_errors(options))
+    refuse("ListOptions", _watch_errors(options) if options.watch else _list_errors(options))
     return options
 
 
@@ -113,11 +111,10 @@ def write_query(query: Query, options_kind: str, *, apply: bool = False) -> Writ
     if force is not None and not apply:
         errors.append(field_errors.forbidden("force", "may not be specified for non-apply patch"))
     errors += _manager_errors(manager)
-    errors += _dry_run_errors(dry_run)
+    errors += dry_run_errors(dry_run)
     if validation not in ("", "Ignore", "Warn", "Strict"):
         errors.append(field_errors.not_supported("fieldValidation", validation, ("", "Ignore", "Strict", "Warn")))
-    if errors:
-        _refuse(options_kind, iter(errors))
+    refuse(options_kind, errors)
     return WriteQuery(manager, cast(FieldValidation, validation or "Warn"), bool(dry_run), force)
 
 
@@ -140,37 +137,6 @@ def delete_query(query: Query) -> DeleteOptions:
     if preconditions:
         tree["preconditions"] = preconditions
     return delete_options(tree)
-
-
-def delete_options(tree: Mapping[str, Any]) -> DeleteOptions:
-    """The options of a delete from their JSON form."""
-    policy, orphan = tree.get("propagationPolicy"), tree.get("orphanDependents")
-    errors: list[FieldError] = []
-    if orphan is not None and policy is not None:
-        sentence = "orphanDependents and deletionPropagation cannot be both set"
-        errors.append(field_errors.invalid("propagationPolicy", policy, sentence))
-    if policy is not None and policy not in ("Foreground", "Background", "Orphan"):
-        known = ("Foreground", "Background", "Orphan", "nil")
-        errors.append(field_errors.not_supported("propagationPolicy", policy, known))
-    dry_run = tree.get("dryRun") or []
-    if isinstance(dry_run, list):
-        errors += _dry_run_errors(dry_run)
-    errors += _unsafe_delete_errors(tree)
-    if errors:
-        _refuse("DeleteOptions", iter(errors))
-    try:
-        return msgspec.convert(tree, DeleteOptions)
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"DeleteOptions cannot be read: {error}") from None
-
-
-def _unsafe_delete_errors(tree: Mapping[str, Any]) -> Iterator[FieldError]:
-    """A deletion for what cannot even be read has no other options; here everything can, so it is one like others."""
-    name = "ignoreStoreReadErrorWithClusterBreakingPotential"
-    if tree.get(name):
-        for other in ("propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"):
-            if tree.get(other) is not None:
-                yield field_errors.invalid(name, True, f"cannot be set together with .{other}")
 
 
 def wants_pretty(query: Query, user_agent: str) -> bool:
@@ -230,18 +196,6 @@ def _manager_errors(manager: str) -> list[FieldError]:
             sentence = f"invalid character U+{ord(char):04X} (at position {position})"
             errors.append(field_errors.invalid("fieldManager", manager, sentence))
     return errors
-
-
-def _dry_run_errors(values: list[str]) -> list[FieldError]:
-    if all(value == "All" for value in values):
-        return []
-    return [field_errors.not_supported("dryRun", values, ("All",))]
-
-
-def _refuse(kind: str, errors: Iterator[FieldError]) -> None:
-    found = tuple(errors)
-    if found:
-        raise field_errors.refusal(Resource("meta.k8s.io", "v1", "", kind), "", found)
 
 
 def text_of(query: Query, name: str) -> str:

@@ -12,6 +12,7 @@ from eachnode.server.kind import Answer, Asked, Call, Hands, Subresource, Tree
 from eachnode.server.kinds import pod_validation_fields as fields
 from eachnode.server.kinds.pod_conditions import set_condition
 from eachnode.server.schema import decode_as, encode
+from eachnode.server.verbs.refusals import wrong_namespace
 
 BINDINGS = Resource("", "v1", "bindings", "Binding")
 
@@ -25,6 +26,8 @@ def bind(hands: Hands, call: Call, asked: Asked) -> Answer:
     """POST pods/binding."""
     binding = decode_as("io.k8s.api.core.v1.Binding", BINDINGS, asked.body, call, asked.media)
     metadata = binding.get("metadata") or {}
+    if metadata.get("namespace", asked.namespace) != asked.namespace:
+        raise wrong_namespace()
     if metadata.get("name", "") != asked.name:
         raise BadRequest("name in URL does not match name in Binding object")
     if problems := [f"{error.field}: {error.message}" for error in _validate(binding)]:

@@ -14,7 +14,9 @@ from eachnode.server.kind import Answer, Asked, Call, Hands, Subresource, Tree
 from eachnode.server.kinds.pod_binding import answer_success
 from eachnode.server.kinds.pod_conditions import is_true, set_condition
 from eachnode.server.kinds.pod_disruption import Allowance, allowance, give_up, refusal_of, selects
+from eachnode.server.request_options import delete_options
 from eachnode.server.schema import decode_as, encode
+from eachnode.server.verbs.refusals import wrong_namespace
 
 EVICTIONS = Resource("policy", "v1", "evictions", "Eviction")
 _GOING = ("Succeeded", "Failed", "Pending")  # Nobody loses a pod in these phases.
@@ -24,13 +26,12 @@ _TOO_MANY_BUDGETS = "This pod has more than one PodDisruptionBudget, which the e
 def evict(hands: Hands, call: Call, asked: Asked) -> Answer:
     """POST pods/eviction."""
     eviction = decode_as("io.k8s.api.policy.v1.Eviction", EVICTIONS, asked.body, call, asked.media)
-    if (eviction.get("metadata") or {}).get("name", "") != asked.name:
+    about = eviction.get("metadata") or {}
+    if about.get("namespace", asked.namespace) != asked.namespace:
+        raise wrong_namespace()
+    if about.get("name", "") != asked.name:
         raise BadRequest("name in URL does not match name in Eviction object")
-    wanted = eviction.get("deleteOptions") or {}
-    try:
-        options = msgspec.convert(wanted, DeleteOptions, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"the options of the deletion cannot be read: {error}") from None
+    options = delete_options(eviction.get("deleteOptions") or {})
     call = _with_dry_run(call, options)
     pod = hands.get(PODS, asked.namespace, asked.name)
     if pod is None:

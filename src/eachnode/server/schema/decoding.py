@@ -23,7 +23,7 @@ _SUMMARY = 30  # Bytes of an unreadable body that the answer shows.
 _HEAD = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 _SCHEME = "pkg/api/legacyscheme/scheme.go:30"  # Where the reference keeps its kinds; part of its message.
 # The Go packages of the reference's internal types, where their name is not the group's first word.
-_INTERNAL = {"": "core", "events.k8s.io": "core"}
+_INTERNAL = {"": "core", "events.k8s.io": "core", "extensions": "apps"}
 
 
 def decode(kind: Kind, raw: bytes, call: Call, media: Media = "json") -> Tree:
