@@ -169,7 +169,7 @@ def test_a_process_can_be_killed_between_any_two_requests() -> None:
 
 
 def test_when_everybody_waits_for_everybody_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def perform(self: Performer) -> None:
+    async def perform(self: Performer, until: float = 0.0) -> None:
         await asyncio.Event().wait()
 
     monkeypatch.setattr(Performer, "perform", perform)
