@@ -16,7 +16,7 @@ from eachnode.server.api_server import ApiServer
 from eachnode.server.kind import Kind
 from eachnode.server.kinds import BUILT_IN
 from eachnode.server.store import HistoryLimits, Store
-from eachnode.server.store.database import Synchronous
+from eachnode.server.store.database import StoreError, Synchronous
 
 Tree = dict[str, Any]
 HOME = "home"
@@ -32,7 +32,11 @@ def open_api(
     """A server over the store at this path, without admission."""
     clock = LoopClock()
     store = Store.open(path, clock=clock, limits=limits, synchronous=synchronous)
-    return ApiServer(store, kinds, clock=clock, chance=random.Random(7))
+    try:
+        return ApiServer(store, kinds, clock=clock, chance=random.Random(7))
+    except StoreError:
+        store.close()
+        raise
 
 
 def body(name: str = "", **fields: Any) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 from typing import Any
@@ -28,8 +29,12 @@ async def raw(site: Site, data: bytes) -> tuple[int, Any]:
     """What comes back for these bytes: the code and the body, until the connection is closed."""
     async with site.connected() as (reader, writer):
         writer.write(data)
-        async with asyncio.timeout(5):
-            answer = await reader.read()
+        answer = b""
+        # Who has answered and does not read the rest resets the connection; what was answered has come all the same.
+        with contextlib.suppress(ConnectionResetError):
+            async with asyncio.timeout(5):
+                while piece := await reader.read(65536):
+                    answer += piece
     head, _, body = answer.partition(b"\r\n\r\n")
     return int(head.split()[1]), json.loads(body) if body.startswith(b"{") else body
 

@@ -11,7 +11,7 @@ import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -119,15 +119,16 @@ class SqliteFile:
 
     def __init__(self, path: Path, synchronous: Synchronous = "NORMAL") -> None:
         self._path = path
-        self._lock = _lock(path)
-        try:
-            self._connection = _connect(path, synchronous)
-            self.oldest, clean = self._open()
-        except (sqlite3.Error, StoreError) as error:
-            os.close(self._lock)
-            if isinstance(error, StoreError):
-                raise
-            raise StoreError(f"the database {path} cannot be used: {error}") from error
+        with ExitStack() as undo:
+            self._lock = _lock(path)
+            undo.callback(os.close, self._lock)
+            try:
+                self._connection = undo.enter_context(closing(_connect(path)))
+                _tune(self._connection, synchronous)
+                self.oldest, clean = self._open()
+            except sqlite3.Error as error:
+                raise StoreError(f"the database {path} cannot be used: {error}") from error
+            undo.pop_all()
         self.version = self.oldest if clean or synchronous == "FULL" else self.oldest + _LEAP
         self._commits = 0
 
@@ -231,20 +232,20 @@ def _lock(path: Path) -> int:
     return descriptor
 
 
-def _connect(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
-    fresh = not path.exists()
-    if fresh:
+def _connect(path: Path) -> sqlite3.Connection:
+    if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    connection = sqlite3.connect(path, timeout=0.1, isolation_level=None, check_same_thread=False)
-    if fresh:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    return sqlite3.connect(path, timeout=0.1, isolation_level=None, check_same_thread=False)
+
+
+def _tune(connection: sqlite3.Connection, synchronous: Synchronous) -> None:
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # Counts in a file that is empty; in others it is as it was.
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {synchronous}")
     # Checkpoints come often and are small, so that none makes anybody wait for long.
     connection.execute("PRAGMA wal_autocheckpoint = 512")
     connection.execute(f"PRAGMA journal_size_limit = {8 << 20}")
     connection.execute(f"PRAGMA cache_size = -{4 << 10}")
-    return connection
 
 
 def _create(run: sqlite3.Connection) -> None:
