@@ -202,6 +202,8 @@ class Kind:
     held: Callable[[Tree], bool] | None = None  # Kept though its metadata.finalizers are gone (a namespace's spec).
     deprecation: str = ""  # Said to everybody who asks for it at all.
     lifetime: float | None = None  # Seconds after the last write at which objects go by themselves (events).
+    # Annotations that stand for a field of the reference's own form: rows and bare metadata come without them.
+    field_annotations: tuple[str, ...] = ()
     verbatim: str = ""  # A top-level field whose text is kept as it was written.
     create_on_update: bool = False  # A PUT to a missing name creates it (leases, events do not need it: nodes neither).
 

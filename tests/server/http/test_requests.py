@@ -105,6 +105,23 @@ async def test_metadata_can_be_had_alone() -> None:
         assert (await site.call(f"GET {MAPS}/a", Accept=many)).status == 406
 
 
+async def test_bare_metadata_and_rows_lack_the_annotation_that_stands_for_a_field() -> None:
+    path, generation = "/apis/apps/v1/namespaces/home/daemonsets", "deprecated.daemonset.template.generation"
+    template = {"metadata": {"labels": {"a": "d"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "d"}}, "template": template}
+    bare = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    row = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    async with running() as site:
+        for name, own in (("plain", {}), ("noted", {"mine": "stays"})):
+            metadata = {"name": name, "annotations": own}
+            whole = (await site.call(f"POST {path}", {"metadata": metadata, "spec": spec})).body
+            assert whole["metadata"]["annotations"] == {**own, generation: "1"}
+            alone = (await site.call(f"GET {path}/{name}", Accept=bare)).body
+            assert alone["metadata"].get("annotations", {}) == own
+            (shown,) = (await site.call(f"GET {path}/{name}", Accept=row)).body["rows"]
+            assert shown["object"] == alone
+
+
 async def test_a_client_that_prefers_protobuf_gets_json() -> None:
     async with running() as site:
         answer = await site.call(f"GET {MAPS}", Accept="application/vnd.kubernetes.protobuf, */*")

@@ -80,7 +80,9 @@ class Shaper:
 
     def partial(self, document: Document) -> bytes:
         """The metadata of an object, as an object."""
-        metadata = _METADATA.decode(document.raw).metadata
+        metadata: bytes | msgspec.Raw = _METADATA.decode(document.raw).metadata
+        if self.kind.field_annotations:
+            metadata = _without_annotations(metadata, self.kind.field_annotations)
         head = b'{"kind":"PartialObjectMetadata","apiVersion":"%b","metadata":' % self._meta_version.encode()
         return head + bytes(metadata) + b"}"
 
@@ -113,6 +115,13 @@ class Shaper:
     def _mismatch(self, what: str, name: str) -> NotAcceptable:
         called = internal_type(self.kind.resource, name) if self.kind.definition else "unstructured.Unstructured"
         return NotAcceptable(f"you requested {self.form.shape}, but the requested object is {what} (*{called})")
+
+
+def _without_annotations(metadata: bytes | msgspec.Raw, keys: Iterable[str]) -> bytes:
+    """The same metadata, less these annotations."""
+    tree = msgspec.json.decode(metadata)
+    left = {key: value for key, value in (tree.pop("annotations", None) or {}).items() if key not in keys}
+    return _ENCODER.encode({**tree, "annotations": left} if left else tree)
 
 
 class TableWatch:

@@ -273,6 +273,7 @@ DAEMON_SETS_KIND = Kind(
     validate=_validate,
     validate_update=_validate_update,
     tells_empty=True,
+    field_annotations=(TEMPLATE_GENERATION,),
     whole_update=True,
     validate_status=_validate_status,
     validate_name=name_rules.dns_subdomain,
