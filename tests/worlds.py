@@ -22,10 +22,10 @@ Tree = dict[str, Any]
 
 @asynccontextmanager
 async def world(**options: Any) -> AsyncIterator[World]:
-    """A running cluster; `without` names components to leave out, all else are ClusterOptions."""
-    without = options.pop("without", ())
+    """A running cluster; `without` names components to leave out, all else but the clock are ClusterOptions."""
+    without, clock = options.pop("without", ()), options.pop("clock", None) or LoopClock()
     options.setdefault("components", tuple(each for each in COMPONENTS if each not in without))
-    async with EmbeddedCluster(ClusterOptions(**options), clock=LoopClock(), chance=random.Random(1)) as cluster:
+    async with EmbeddedCluster(ClusterOptions(**options), clock=clock, chance=random.Random(1)) as cluster:
         yield World(cluster)
 
 

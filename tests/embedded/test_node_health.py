@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import Awaitable, Callable
 
 from eachnode.controllers.kubelet import STOPPED
 from eachnode.objects.resources import EVENTS, NODES, PODS
+from eachnode.simulation.time_of_day import SettableClock
 from tests.worlds import World, pod, world
 
 ALONE = ("controller", "scheduler")
@@ -45,6 +48,23 @@ async def running(cluster: World, name: str) -> None:
         return tree is not None and tree["status"].get("phase") == "Running"
 
     await cluster.until(runs)
+
+
+async def test_a_clock_that_is_set_makes_no_node_silent_and_hides_no_silence() -> None:
+    clock = SettableClock(random.Random(1))
+    async with world(nodes=3, without=ALONE, clock=clock) as cluster:
+        for jump in (3600.0, -3600.0):
+            clock.jump(jump)
+            await asyncio.sleep(120)
+            assert await no_execute(cluster) == []
+            assert await cluster.all(EVENTS, fields="reason=NodeNotReady") == []
+        await stop(cluster, "node-1")
+        clock.jump(-3600.0)
+
+        async def expelled() -> bool:
+            return await no_execute(cluster) == ["node-1"]
+
+        await cluster.until(expelled, within=70)
 
 
 async def test_patience_with_a_taint_put_on_by_hand_runs_out_and_the_pod_is_told_why() -> None:

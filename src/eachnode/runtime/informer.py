@@ -30,6 +30,7 @@ from eachnode.objects.meta import Key, MetadataOnly
 from eachnode.objects.resources import Resource
 from eachnode.objects.status import ApiError, BadRequest, Gone, InternalError, Invalid, Unreachable
 from eachnode.objects.watching import WatchEvent
+from eachnode.runtime.clock import elapsed
 from eachnode.runtime.versions import as_new, older
 
 log = logging.getLogger(__name__)
@@ -249,7 +250,7 @@ class Informer(Generic[View]):
         batch = await anext(self._stream, None)
         if batch is None:
             await self._restart_from(State.LISTED)
-            if not self._watch_was_useful and asyncio.get_running_loop().time() - self._opened_at < HASTY:
+            if not self._watch_was_useful and elapsed() - self._opened_at < HASTY:
                 raise Unreachable("the watch ended as soon as it began")
             return
         self._progressed()
@@ -336,7 +337,7 @@ class Informer(Generic[View]):
     def _open_stream(self, *, initial: bool) -> AsyncIterator[Sequence[WatchEvent]]:
         timeout = SHORTEST_WATCH + (LONGEST_WATCH - SHORTEST_WATCH) * self._chance.random()
         self.watches += 1
-        self._opened_at = asyncio.get_running_loop().time()
+        self._opened_at = elapsed()
         self._watch_was_useful = False
         self._stream = self._door.watch(
             self.resource,

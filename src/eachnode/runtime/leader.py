@@ -22,6 +22,7 @@ from eachnode.objects.document import Document
 from eachnode.objects.meta import Metadata
 from eachnode.objects.resources import LEASES
 from eachnode.objects.status import ApiError, Conflict, Unreachable
+from eachnode.runtime.clock import elapsed
 from eachnode.runtime.informer import Informer
 from eachnode.runtime.versions import older
 
@@ -88,9 +89,9 @@ class LeaderElection:
     def leading(self) -> bool:
         """Whether the lease is surely ours at this moment."""
         # Two clocks, because the monotonic one may stand still while the machine sleeps, and the other may be set.
-        elapsed = asyncio.get_running_loop().time() - self._renewed_at
-        elapsed_wall = self._clock.now() - self._renewed_at_wall
-        return max(elapsed, elapsed_wall) < self._renew_within and self.leader == self.identity
+        lasted = elapsed() - self._renewed_at
+        lasted_by_wall = self._clock.now() - self._renewed_at_wall
+        return max(lasted, lasted_by_wall) < self._renew_within and self.leader == self.identity
 
     @property
     def leader(self) -> str:
@@ -149,7 +150,7 @@ class LeaderElection:
         duration = self._lease.spec.lease_duration_seconds or self._lease_seconds
         # Our claims may arrive although no answer does: renewing a lease that we cannot use would keep all others out.
         behind_others = self._retry_every if ours else 0.0
-        return self._seen_at + duration + behind_others - asyncio.get_running_loop().time()
+        return self._seen_at + duration + behind_others - elapsed()
 
     def _see(self, lease: Lease | None) -> None:
         known = self._lease.metadata.resource_version if self._lease is not None else ""
@@ -157,7 +158,7 @@ class LeaderElection:
         if version and (version == known or older(version, known)):
             return  # The echo of our own write, or of what was there before it.
         self._lease = lease
-        self._seen_at = asyncio.get_running_loop().time()
+        self._seen_at = elapsed()
         self._changed.set()
 
     # Leader
@@ -194,7 +195,7 @@ class LeaderElection:
 
     async def _claim(self) -> bool:
         """Write the lease in our name; whether that succeeded."""
-        sent, sent_wall = asyncio.get_running_loop().time(), self._clock.now()
+        sent, sent_wall = elapsed(), self._clock.now()
         self._unheard = True
         try:
             written = await self._write_lease(micro_timestamp(sent_wall))

@@ -17,6 +17,7 @@ from eachnode.decisions.pod_stages.view import SimulatedNode
 from eachnode.objects.clock import Chance, Clock, micro_timestamp, timestamp
 from eachnode.objects.resources import LEASES, NODES
 from eachnode.objects.status import ApiError, NotFound, Unreachable
+from eachnode.runtime.clock import elapsed
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class Heartbeats:
         self.addresses.setdefault(name, node.address or _address(len(self.addresses)))
         if name not in self._beating:
             self._beating[name] = 0.0
-            heapq.heappush(self._due, (self._clock.now(), name))
+            heapq.heappush(self._due, (elapsed(), name))
             self._more.set()
 
     def tell_all(self, name: str) -> None:
@@ -85,9 +86,9 @@ class Heartbeats:
         """Beat until cancelled."""
         while True:
             while due := self._take_due():
-                await asyncio.gather(*(self._beat(name, self._clock.now()) for name in due))
+                await asyncio.gather(*(self._beat(name) for name in due))
             self._more.clear()
-            pause = self._due[0][0] - self._clock.now() if self._due else None
+            pause = self._due[0][0] - elapsed() if self._due else None
             try:
                 async with asyncio.timeout(None if pause is None else max(0.0, pause)):
                     await self._more.wait()
@@ -96,25 +97,26 @@ class Heartbeats:
 
     def _take_due(self) -> list[str]:
         """Some of the nodes whose beat is due, the most overdue first."""
-        now = self._clock.now()
+        now = elapsed()
         due: list[str] = []
         while self._due and self._due[0][0] <= now and len(due) < AT_ONCE:
             due.append(heapq.heappop(self._due)[1])
         return due
 
-    async def _beat(self, name: str, now: float) -> None:
+    async def _beat(self, name: str) -> None:
+        began, now = elapsed(), self._clock.now()
         node = self._nodes.get(name)
         if node is None or name not in self._beating:
             return
         try:
-            if now >= self._beating[name] or _is_doubted(node):
-                self._beating[name] = now + self._options.status_every
+            if began >= self._beating[name] or _is_doubted(node):
+                self._beating[name] = began + self._options.status_every
                 await self._post_status(node, now)
             await self._renew_lease(node, now)
         except (ApiError, Unreachable) as error:
             log.warning("node %s gave no sign of life, because the API said: %s", name, error)
         jitter = 0.96 + 0.08 * self._chance.random()
-        heapq.heappush(self._due, (now + self._options.lease_every * jitter, name))
+        heapq.heappush(self._due, (began + self._options.lease_every * jitter, name))
 
     async def _post_status(self, node: SimulatedNode, now: float) -> None:
         status = status_patch(node, self.addresses[node.name], timestamp(now))

@@ -28,6 +28,7 @@ from eachnode.objects.clock import Chance, Clock, timestamp
 from eachnode.objects.meta import Key, Metadata
 from eachnode.objects.resources import LEASES, NODES
 from eachnode.objects.status import NotFound
+from eachnode.runtime.clock import elapsed
 from eachnode.runtime.events import EventRecorder, EventType, ObjectReference
 from eachnode.runtime.informer import Informer
 from eachnode.runtime.queue import WorkQueue, work
@@ -66,7 +67,7 @@ class NodeLifecycle:
         self._door = door
         self._clock = clock
         self._options = options
-        self._heard: dict[str, float] = {}  # Node → when we, by our own clock, last saw a sign of life.
+        self._heard: dict[str, float] = {}  # Node → when we last saw a sign of life.
         self._never_heard: set[str] = set()
         self._silence: list[tuple[float, str]] = []  # A heap: when a node's silence may have lasted too long.
         self._zones: defaultdict[str, dict[str, WatchedNode]] = defaultdict(dict)  # Of the nodes that count.
@@ -134,10 +135,8 @@ class NodeLifecycle:
         if all_dark == self._all_dark:
             return
         self._all_dark = all_dark
-        if (
-            not all_dark
-        ):  # What was not heard meanwhile may not have been said in vain: everybody's patience begins anew.
-            self._heard = dict.fromkeys(self._heard, self._clock.now())
+        if not all_dark:  # What was said meanwhile may not have been heard: everybody's time begins anew.
+            self._heard = dict.fromkeys(self._heard, elapsed())
         for name in self._heard:
             self._dirty.add(name)
 
@@ -161,7 +160,7 @@ class NodeLifecycle:
 
     def _hear(self, name: str) -> None:
         first = name not in self._heard
-        self._heard[name] = self._clock.now()
+        self._heard[name] = elapsed()
         if first:
             heapq.heappush(self._silence, (self._silent_at(name), name))
             self._look.set()
@@ -173,7 +172,7 @@ class NodeLifecycle:
     async def _watch_silence(self) -> None:
         """Mark nodes dirty when their silence has lasted too long."""
         while True:
-            now = self._clock.now()
+            now = elapsed()
             while self._silence and self._silence[0][0] <= now:
                 _, name = heapq.heappop(self._silence)
                 if name not in self._heard:
@@ -196,18 +195,18 @@ class NodeLifecycle:
         node = self._nodes.items.get(Key("", name))
         if node is None or name not in self._heard:
             return None
-        now = self._clock.now()
-        if self._silent_at(name) <= now:
-            changed = silent_conditions(node, timestamp(now))
+        now = timestamp(self._clock.now())
+        if self._silent_at(name) <= elapsed():
+            changed = silent_conditions(node, now)
             if changed:
                 await self._mark_silent(node, changed)
                 return None  # The change comes back as an event, and the taints follow.
         labels = old_labels_for(node)
         if labels:
             await self._write_labels(node, labels)
-        wait = self._wait_for_expulsion(node, now)
+        wait = self._wait_for_expulsion(node, elapsed())
         expulsion = Expulsion.NOBODY if self._all_dark else Expulsion.NOW if wait == 0.0 else Expulsion.LATER
-        taints = taints_for(node, timestamp(now), expulsion)
+        taints = taints_for(node, now, expulsion)
         if taints is not None:
             await self._write_taints(node, taints)
         if node.ready == "Unknown":  # One that says itself that it is not ready speaks for its pods itself, too.

@@ -13,6 +13,7 @@ from eachnode.objects.document import Document
 from eachnode.objects.meta import MetadataOnly
 from eachnode.objects.status import ApiError, Conflict, NotFound, Unreachable
 from eachnode.objects.workload import WorkloadPod
+from eachnode.runtime.clock import elapsed
 from eachnode.runtime.events import EventRecorder
 
 log = logging.getLogger(__name__)
@@ -94,5 +95,5 @@ class MakingRoom:
                 self._wake(waiting)
 
     def _wake(self, waiting: Waiting) -> None:
-        self._line.wake(waiting, asyncio.get_running_loop().time())
+        self._line.wake(waiting, elapsed())
         self._news.set()
