@@ -95,8 +95,11 @@ def draw(chance: random.Random, components: Sequence[str], horizon: float, *, re
 
 
 def _jump(chance: random.Random) -> float:
-    """By how much the clock is set, as time services do; more than that makes nodes seem silent."""
-    return chance.uniform(-5.0, 5.0) if chance.random() < 0.7 else chance.uniform(-30.0, 30.0)
+    """By how much the clock is set: a little as time services do, or as on a machine that wakes up after hours.
+
+    Not far back: what was to happen at a certain time of day then rightly waits for it once more.
+    """
+    return chance.uniform(-5.0, 5.0) if chance.random() < 0.7 else chance.uniform(-30.0, 7200.0)
 
 
 def _victim(chance: random.Random, components: Sequence[str]) -> str:
