@@ -84,9 +84,10 @@ def test_what_is_installed_is_the_wheels(installed: Path) -> None:
     assert Path(where).is_relative_to(installed)
 
 
-@pytest.mark.parametrize("program", ["eachnode", "kubectl-eachnode"])
-def test_both_programs_are_installed_and_know_their_version(installed: Path, program: str) -> None:
-    assert run(installed, program, "--version").strip().endswith(eachnode.__version__)
+@pytest.mark.parametrize("program", ["eachnode", "kubectl-eachnode", "python -m eachnode"])
+def test_every_way_to_start_it_is_installed_and_knows_its_version(installed: Path, program: str) -> None:
+    said = run(installed, *program.split(), "--version")
+    assert said.strip() == f"eachnode, version {eachnode.__version__}"
 
 
 def test_every_command_that_is_installed_can_be_imported(installed: Path) -> None:
