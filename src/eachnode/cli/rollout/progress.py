@@ -61,6 +61,8 @@ class Progress:
         waiting = f'Waiting for daemon set "{self.name}" rollout to finish:'
         if picture.updated < picture.desired:
             return f"{waiting} {picture.updated} out of {picture.desired} new pods have been updated..."
+        if picture.available >= picture.desired:
+            return f"{waiting} all {picture.desired} updated pods are available, the status is yet to say so..."
         return f"{waiting} {picture.available} of {picture.desired} updated pods are available..."
 
     @property
