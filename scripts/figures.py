@@ -45,9 +45,8 @@ ROWS = (
     Row("a DaemonSet on 1,000 simulated nodes, until every pod is available", "cluster", "create, 1,000 nodes, wall"),
     Row("pods created per second, over HTTP, on disk", "creations", "pod creations per second, 50 in flight"),
     _side_by_side("controller: CPU per pod, created on 1,000 nodes", "CPU per pod, create, 1,000 nodes"),
-    _side_by_side("controller: CPU per pod, created on 5,000 nodes", "CPU per pod, create, 5,000 nodes"),
-    _side_by_side("controller: CPU per pod, 10 % update of 5,000 nodes", "CPU per pod, 10 % rollout, 5,000 nodes"),
-    _side_by_side("controller: memory, 5,000 pods", "memory, 5,000 pods"),
+    _side_by_side("controller: CPU per pod, 10 % update of 1,000 nodes", "CPU per pod, 10 % rollout, 1,000 nodes"),
+    _side_by_side("controller: memory, 1,000 pods", "memory, 1,000 pods"),
 )
 
 

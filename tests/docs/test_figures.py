@@ -49,11 +49,11 @@ def test_what_was_not_measured_has_no_row() -> None:
 
 
 def test_both_sides_stand_beside_each_other() -> None:
-    name = "CPU per pod, create, 5,000 nodes"
+    name = "CPU per pod, create, 1,000 nodes"
     sides = [
         ("reference", f"{who}: {name}", value, "ms") for who, value in ((figures.OURS, 0.3), (figures.THEIRS, 0.66))
     ]
-    assert "created on 5,000 nodes | 0.3 ms | 0.66 ms |" in figures.section([results("2026-02-01", *sides)])
+    assert "created on 1,000 nodes | 0.3 ms | 0.66 ms |" in figures.section([results("2026-02-01", *sides)])
 
 
 def test_without_results_it_says_so() -> None:
