@@ -9,9 +9,9 @@ import pytest
 from eachnode.objects.status import BadRequest
 from eachnode.server.kind import Tree
 from eachnode.server.kinds.daemonsets import DAEMON_SETS_KIND, TEMPLATE_GENERATION
+from tests.server.kinds.pods.pod_trees import VALUE
 
 from .judging import CALL, NOW, cells, created, faults, read, status_faults, update_faults, updated
-from .pod_trees import VALUE
 
 TEMPLATE: Tree = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 SELECTOR: Tree = {"matchLabels": {"a": "b"}}

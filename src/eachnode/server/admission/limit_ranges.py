@@ -13,7 +13,7 @@ from eachnode.objects.quantities import nano
 from eachnode.objects.resources import LIMIT_RANGES, PODS
 from eachnode.server.admission.refusals import forbidden
 from eachnode.server.kind import Call, Kind, Reader, Tree
-from eachnode.server.kinds.pod_resource_sums import sum_of_containers
+from eachnode.server.kinds.pods.resource_sums import sum_of_containers
 
 ANNOTATION = "kubernetes.io/limit-ranger"
 _POD_LEVEL = ("cpu", "memory")

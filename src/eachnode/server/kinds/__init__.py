@@ -14,7 +14,7 @@ from eachnode.server.kinds.leases import LEASE
 from eachnode.server.kinds.limit_ranges import LIMIT_RANGE
 from eachnode.server.kinds.namespaces import NAMESPACE
 from eachnode.server.kinds.nodes import NODE
-from eachnode.server.kinds.pods import PODS_KIND
+from eachnode.server.kinds.pods.kind import PODS_KIND
 from eachnode.server.kinds.priority_classes import PRIORITY_CLASS
 from eachnode.server.kinds.resource_quotas import RESOURCE_QUOTA
 from eachnode.server.kinds.role_bindings import CLUSTER_ROLE_BINDING, ROLE_BINDING

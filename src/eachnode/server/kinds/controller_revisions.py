@@ -11,7 +11,7 @@ from eachnode.objects.resources import CONTROLLER_REVISIONS
 from eachnode.server.field_errors import FieldError, invalid, required
 from eachnode.server.kind import Column, Kind, Tree
 from eachnode.server.kinds import name_rules
-from eachnode.server.kinds import pod_validation_fields as fields
+from eachnode.server.kinds.pods.validation import fields
 from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, name_of
 from eachnode.server.verbatim import text_of
 

@@ -18,17 +18,17 @@ from eachnode.objects.status import BadRequest
 from eachnode.server.field_errors import FieldError, forbidden, invalid, not_supported, required
 from eachnode.server.kind import Call, Column, Kind, Tree
 from eachnode.server.kinds import name_rules
-from eachnode.server.kinds import pod_validation_fields as fields
 from eachnode.server.kinds.labels import has_invalid_values, validate_label_selector
-from eachnode.server.kinds.pod_defaults import default_template
-from eachnode.server.kinds.pod_equality import same
-from eachnode.server.kinds.pod_gates import drop_disabled
-from eachnode.server.kinds.pod_go_shapes import as_go
-from eachnode.server.kinds.pod_leniency import judged
-from eachnode.server.kinds.pod_preparation import keep
-from eachnode.server.kinds.pod_validation import STRICT, validate_template
-from eachnode.server.kinds.pod_validation_fields import Leniency
-from eachnode.server.kinds.pod_warnings import warnings_for
+from eachnode.server.kinds.pods.defaults import default_template
+from eachnode.server.kinds.pods.equality import same
+from eachnode.server.kinds.pods.gates import drop_disabled
+from eachnode.server.kinds.pods.go_shapes import as_go
+from eachnode.server.kinds.pods.leniency import judged
+from eachnode.server.kinds.pods.preparation import keep
+from eachnode.server.kinds.pods.validation import fields
+from eachnode.server.kinds.pods.validation.fields import Leniency
+from eachnode.server.kinds.pods.validation.spec import STRICT, validate_template
+from eachnode.server.kinds.pods.warnings import warnings_for
 from eachnode.server.kinds.rows import AGE, NAME, NONE, age_of, name_of
 from eachnode.server.schema.shapes import empty, shape
 
