@@ -181,11 +181,10 @@ class LeaderElection:
 
     async def _keep_renewing(self) -> None:
         """Return when the lease is lost."""
-        loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._retry_every)
             deadline = self._renewed_at + self._renew_within
-            if loop.time() >= deadline or self.leader != self.identity:
+            if elapsed() >= deadline or self.leader != self.identity:
                 return
             try:
                 async with asyncio.timeout_at(deadline):

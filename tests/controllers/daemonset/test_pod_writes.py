@@ -12,6 +12,12 @@ from eachnode.objects.status import Cause, Details, Forbidden, InternalError, No
 from tests.controllers.daemonset.stage import stage
 
 
+async def lose_creates(call: Call) -> None:
+    """No create of a pod reaches the server, and nobody answers."""
+    if call.verb == "create" and call.resource is PODS:
+        raise Unreachable("no answer")
+
+
 def many(count: int) -> list[str]:
     return [f"n{number:03}" for number in range(count)]
 
@@ -202,12 +208,7 @@ async def test_a_create_without_an_answer_makes_no_second_pod() -> None:
 
 async def test_a_late_create_makes_no_second_pod_either() -> None:
     async with stage("n1", hands=False) as play:
-
-        async def lose_request(call: Call) -> None:
-            if call.verb == "create" and call.resource is PODS:
-                raise Unreachable("no answer yet")
-
-        play.door.interfere = lose_request
+        play.door.interfere = lose_creates
         controller = await play.controller()
         await play.daemonset()
         await play.settle(1)
@@ -226,12 +227,7 @@ async def test_a_late_create_makes_no_second_pod_either() -> None:
 async def test_a_pod_that_comes_while_its_create_waits_for_its_turn_stays_the_only_one() -> None:
     """Creates start slowly: between the decision and the request a late answer to an earlier one may be seen."""
     async with stage("n1", "n2", hands=False) as play:
-
-        async def lose_request(call: Call) -> None:
-            if call.verb == "create" and call.resource is PODS:
-                raise Unreachable("no answer yet")
-
-        play.door.interfere = lose_request
+        play.door.interfere = lose_creates
         controller = await play.controller()
         await play.daemonset()
         await play.settle(1)
@@ -257,12 +253,7 @@ async def test_a_pod_that_comes_while_its_create_waits_for_its_turn_stays_the_on
 
 async def test_a_name_that_somebody_else_has_taken_is_not_tried_for_ever() -> None:
     async with stage("n1") as play:
-
-        async def lose_request(call: Call) -> None:
-            if call.verb == "create" and call.resource is PODS:
-                raise Unreachable("no answer, and nothing was done")
-
-        play.door.interfere = lose_request
+        play.door.interfere = lose_creates
         controller = await play.controller()
         await play.daemonset()
         await play.settle(1)

@@ -9,7 +9,7 @@ import pytest
 from eachnode.objects.status import BadRequest
 from eachnode.server.kind import Tree
 from eachnode.server.kinds.daemonsets import DAEMON_SETS_KIND, TEMPLATE_GENERATION
-from tests.server.kinds.pods.pod_trees import VALUE
+from tests.sentences import VALUE
 
 from .judging import CALL, NOW, cells, created, faults, read, status_faults, update_faults, updated
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eachnode.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from eachnode.objects.status import AlreadyExists, BadRequest, Conflict, Details, MethodNotAllowed, NotFound
-from eachnode.server.kind import Kind
+from eachnode.server.kind import Kind, Tree
 
 _OLD_NAMES = {"nodes": "minions", "services": "services/specs", "endpoints": "services/endpoints"}
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
@@ -60,6 +60,15 @@ def store_key(kind: Kind, path: str) -> str:
 def wrong_namespace() -> BadRequest:
     """Body and path name different namespaces."""
     return BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def refuse_other_subject(tree: Tree, kind: str, namespace: str, name: str) -> None:
+    """Raises what a body gets that is about another object than the path."""
+    metadata = tree.get("metadata") or {}
+    if metadata.get("namespace", namespace) != namespace:
+        raise wrong_namespace()
+    if metadata.get("name", "") != name:
+        raise BadRequest(f"name in URL does not match name in {kind} object")
 
 
 def _details(resource: Resource, name: str) -> Details:

@@ -8,9 +8,10 @@ import pytest
 
 from eachnode.server.kind import Tree
 from eachnode.server.kinds.pods.kind import PODS_KIND, SoundPods, grace
+from tests.sentences import LABEL
 from tests.server.kinds.judging import CALL, created, faults, listed, read, status_faults, update_faults, updated
 
-from .pod_trees import CONTAINER, LABEL, spec_of
+from .pod_trees import CONTAINER, spec_of
 
 
 def pod(**spec: Any) -> Tree:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from eachnode.server.kind import Tree
+from tests.sentences import LABEL, SUBDOMAIN
 
-from .pod_trees import CONTAINER, LABEL, SUBDOMAIN, container_faults, spec_faults
+from .pod_trees import CONTAINER, container_faults, spec_faults
 
 PULLS = 'supported values: "Always", "IfNotPresent", "Never"'
 

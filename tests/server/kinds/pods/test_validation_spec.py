@@ -8,9 +8,10 @@ import pytest
 
 from eachnode.server.kind import Tree
 from eachnode.server.kinds.pods.kind import PODS_KIND
+from tests.sentences import KEY, LABEL, SUBDOMAIN, VALUE
 from tests.server.kinds.judging import faults
 
-from .pod_trees import CONTAINER, KEY, LABEL, SUBDOMAIN, VALUE, container_faults, spec_faults, spec_of
+from .pod_trees import CONTAINER, container_faults, spec_faults, spec_of
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -8,9 +8,10 @@ import pytest
 
 from eachnode.server.kind import Tree
 from eachnode.server.kinds.pods.kind import PODS_KIND
+from tests.sentences import LABEL, SUBDOMAIN
 from tests.server.kinds.judging import faults
 
-from .pod_trees import LABEL, SUBDOMAIN, spec_faults, spec_of, volume_faults
+from .pod_trees import spec_faults, spec_of, volume_faults
 
 FORMAT = "must be valid format starting with iqn, eui, or naa"
 MODE = "must be a number between 0 and 0777 (octal), both inclusive"

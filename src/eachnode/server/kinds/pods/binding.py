@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from eachnode.objects.document import Document
 from eachnode.objects.resources import PODS, Resource
-from eachnode.objects.status import ApiError, BadRequest, Conflict, Details, Status
+from eachnode.objects.status import ApiError, Conflict, Details, Status
 from eachnode.server.field_errors import FieldError, not_supported, required
 from eachnode.server.kind import Answer, Asked, Call, Hands, Subresource, Tree
 from eachnode.server.kinds.pods.conditions import set_condition
 from eachnode.server.kinds.pods.validation import fields
 from eachnode.server.schema import decode_as, encode
-from eachnode.server.verbs.refusals import wrong_namespace
+from eachnode.server.verbs.refusals import refuse_other_subject
 
 BINDINGS = Resource("", "v1", "bindings", "Binding")
 
@@ -25,11 +25,7 @@ def answer_success() -> Answer:
 def bind(hands: Hands, call: Call, asked: Asked) -> Answer:
     """POST pods/binding."""
     binding = decode_as("io.k8s.api.core.v1.Binding", BINDINGS, asked.body, call, asked.media)
-    metadata = binding.get("metadata") or {}
-    if metadata.get("namespace", asked.namespace) != asked.namespace:
-        raise wrong_namespace()
-    if metadata.get("name", "") != asked.name:
-        raise BadRequest("name in URL does not match name in Binding object")
+    refuse_other_subject(binding, "Binding", asked.namespace, asked.name)
     if problems := [f"{error.field}: {error.message}" for error in _validate(binding)]:
         # The reference answers these as an error it did not expect, with no reason.
         text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"

@@ -9,14 +9,14 @@ import msgspec
 from eachnode.objects.deletion import DeleteOptions
 from eachnode.objects.document import Document
 from eachnode.objects.resources import POD_DISRUPTION_BUDGETS, PODS, Resource
-from eachnode.objects.status import BadRequest, Conflict, Details, NotFound, Status
+from eachnode.objects.status import Conflict, Details, NotFound, Status
 from eachnode.server.kind import Answer, Asked, Call, Hands, Subresource, Tree
 from eachnode.server.kinds.pods.binding import answer_success
 from eachnode.server.kinds.pods.conditions import is_true, set_condition
 from eachnode.server.kinds.pods.disruption import Allowance, allowance, give_up, refusal_of, selects
 from eachnode.server.request_options import delete_options
 from eachnode.server.schema import decode_as, encode
-from eachnode.server.verbs.refusals import wrong_namespace
+from eachnode.server.verbs.refusals import refuse_other_subject
 
 EVICTIONS = Resource("policy", "v1", "evictions", "Eviction")
 _GOING = ("Succeeded", "Failed", "Pending")  # Nobody loses a pod in these phases.
@@ -26,11 +26,7 @@ _TOO_MANY_BUDGETS = "This pod has more than one PodDisruptionBudget, which the e
 def evict(hands: Hands, call: Call, asked: Asked) -> Answer:
     """POST pods/eviction."""
     eviction = decode_as("io.k8s.api.policy.v1.Eviction", EVICTIONS, asked.body, call, asked.media)
-    about = eviction.get("metadata") or {}
-    if about.get("namespace", asked.namespace) != asked.namespace:
-        raise wrong_namespace()
-    if about.get("name", "") != asked.name:
-        raise BadRequest("name in URL does not match name in Eviction object")
+    refuse_other_subject(eviction, "Eviction", asked.namespace, asked.name)
     options = delete_options(eviction.get("deleteOptions") or {})
     call = _with_dry_run(call, options)
     pod = hands.get(PODS, asked.namespace, asked.name)
